@@ -1,0 +1,3 @@
+//! Any command as a workspace plugin.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The control server.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Tests a forge plugin executable.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The reference text plugin.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Bounded texts, identifiers and durations, checked once when they are made.

@@ -1,0 +1,1 @@
+//! What every program shares: output, errors and exit codes, configuration, logs, help.

@@ -1,0 +1,1 @@
+//! Tests a forge plugin executable against the plugin protocol v1.

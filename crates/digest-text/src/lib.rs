@@ -1,0 +1,1 @@
+//! Digests that always carry the name of their algorithm.

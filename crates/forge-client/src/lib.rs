@@ -1,0 +1,1 @@
+//! The operator's commands: an HTTP client of the Gate.

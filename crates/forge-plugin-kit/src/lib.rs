@@ -1,0 +1,1 @@
+//! What a plugin author links: a session of the forge plugin protocol v1 on stdin and stdout.

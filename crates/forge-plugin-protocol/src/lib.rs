@@ -1,0 +1,1 @@
+//! The forge plugin protocol v1: frames and both session machines, without I/O.

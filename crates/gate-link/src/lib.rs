@@ -1,0 +1,1 @@
+//! The messages between Gate and Worker, and both session machines, without I/O.

@@ -1,0 +1,1 @@
+//! The Gate's memory: jobs, attempts, evidence and workers in SQLite.

@@ -1,0 +1,1 @@
+//! The control server: queue, leases, evidence and the Worker link over HTTP.

@@ -1,0 +1,1 @@
+//! The only place where a process starts: explicit, bounded, reaped to the last descendant.

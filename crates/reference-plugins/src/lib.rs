@@ -1,0 +1,1 @@
+//! The plugins that ship with the appliance, as functions over the plugin kit.

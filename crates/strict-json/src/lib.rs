@@ -1,0 +1,1 @@
+//! Strict JSON for wire protocols: bounded, no duplicates, nothing ignored.

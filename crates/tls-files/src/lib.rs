@@ -1,0 +1,1 @@
+//! TLS from PEM files, for servers that reload and clients that trust a private authority.

@@ -1,0 +1,1 @@
+//! Leases jobs, prepares workspaces, runs plugins and checks, makes candidates.

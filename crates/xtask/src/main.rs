@@ -1,0 +1,3 @@
+//! The workspace's own checks.
+
+fn main() {}
