@@ -1,3 +1,74 @@
-//! The workspace's own checks.
+//! The workspace's own checks: `cargo xtask ci` runs all of them, each also runs alone.
+//! It starts cargo, git and the programs of this workspace; it is no part of the appliance.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a build tool starts programs, reads its environment and talks to a person"
+)]
 
-fn main() {}
+use std::process::ExitCode;
+
+mod ci;
+mod cli_docs;
+mod conformance;
+mod deny;
+mod floors;
+mod packages;
+mod stage;
+mod tidy;
+mod tools;
+mod workspace;
+
+const HELP: &str = "\
+The workspace's own checks
+
+Usage: cargo xtask COMMAND
+
+  ci            every check and every test; installs what they need and says so
+  floors        edges between crates go strictly down; writes nothing
+    --write       writes the crate graph into docs/architecture.md
+  tidy          file heads, file sizes, lint tables, words that do not belong here
+  conformance   every rule of docs/conformance names tests that exist
+  deny          licences, sources and duplicates of the dependencies (deny.toml)
+  cli-docs      docs/reference/cli.md is what the programs say
+    --write       writes it
+  packages      the publishable crates pack, and a plugin builds from the packed sources
+  bench         every benchmark, one after the other
+
+Exit codes: 0 all is well, 1 a check found something, 2 it could not be run.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["ci"] => ci::run(),
+        ["floors"] => floors::run(false),
+        ["floors", "--write"] => floors::run(true),
+        ["tidy"] => tidy::run(),
+        ["conformance"] => conformance::run(),
+        ["deny"] => deny::run(),
+        ["cli-docs"] => cli_docs::run(false),
+        ["cli-docs", "--write"] => cli_docs::run(true),
+        ["packages"] => packages::run(),
+        ["bench"] => ci::bench(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        other => {
+            eprintln!("xtask: no such command: {}\n", other.join(" "));
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(stage::Verdict::Clean) => ExitCode::SUCCESS,
+        Ok(stage::Verdict::Found) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

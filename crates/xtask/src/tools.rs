@@ -1,0 +1,184 @@
+//! Finds or installs what the checks need, and says what it installs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A program that a test starts, the Debian and Ubuntu package that brings it, and why.
+const PROGRAMS: &[(&str, &str, &str)] = &[
+    (
+        "cc",
+        "build-essential",
+        "SQLite and ring are compiled from C",
+    ),
+    ("git", "git", "the workspaces are git's"),
+    (
+        "python3",
+        "python3",
+        "the dependency-free example plugin and the mutants",
+    ),
+    ("sh", "dash", "scripts"),
+    ("setsid", "util-linux", "children that leave their session"),
+];
+
+/// The version of nextest that is built where none is installed.
+const NEXTEST: &str = "0.9.143";
+
+/// Where cargo puts what it builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// A program of this workspace, built with the dev profile.
+pub(crate) fn program(root: &Path, name: &str) -> Result<PathBuf> {
+    let path = target(root).join("debug").join(name);
+    if !path.is_file() {
+        bail!("`{}` is not built", path.display());
+    }
+    Ok(path)
+}
+
+/// Installs the missing packages, or names package and command.
+pub(crate) fn install_missing() -> Result<()> {
+    let missing: Vec<_> = PROGRAMS
+        .iter()
+        .filter(|(name, _, _)| !on_path(name))
+        .collect();
+    if missing.is_empty() {
+        println!("tools: everything that the tests start is there");
+        return Ok(());
+    }
+    for (name, package, why) in &missing {
+        println!("tools: `{name}` is missing (package {package}): {why}");
+    }
+    let packages: Vec<&str> = missing.iter().map(|(_, package, _)| *package).collect();
+    let by_hand = format!(
+        "apt-get install --no-install-recommends {}",
+        packages.join(" ")
+    );
+    if !on_path("apt-get") {
+        bail!(
+            "this system has no apt; install what provides: {}",
+            packages.join(" ")
+        );
+    }
+    let Some(prefix) = privilege() else {
+        bail!("neither root nor password-less sudo; install by hand: sudo {by_hand}");
+    };
+    println!("tools: installing {}", packages.join(" "));
+    apt(&prefix, &["update", "-q"])?;
+    let mut words = vec!["install", "-y", "-q", "--no-install-recommends"];
+    words.extend(&packages);
+    apt(&prefix, &words)
+}
+
+/// The path of nextest; it is built into the target directory where the machine has none.
+pub(crate) fn nextest(root: &Path) -> Result<PathBuf> {
+    if on_path("cargo-nextest") {
+        return Ok(PathBuf::from("cargo-nextest"));
+    }
+    let home = target(root).join("tools");
+    let path = home.join("bin/cargo-nextest");
+    if path.is_file() {
+        return Ok(path);
+    }
+    println!("tools: building cargo-nextest {NEXTEST} into the target directory");
+    let built = Command::new(crate::workspace::cargo())
+        .args([
+            "install",
+            "--locked",
+            "--quiet",
+            "--version",
+            NEXTEST,
+            "--root",
+        ])
+        .arg(&home)
+        .arg("cargo-nextest")
+        .env("CARGO_TARGET_DIR", target(root).join("tools-build"))
+        .status()
+        .context("cannot start cargo install")?;
+    if !built.success() {
+        bail!("cargo-nextest {NEXTEST} does not build; install it by hand and run again");
+    }
+    Ok(path)
+}
+
+/// A checker that ships as a Python wheel, installed into the target directory.
+pub(crate) fn wheel(root: &Path, package: &str, version: &str) -> Result<PathBuf> {
+    if on_path(package) {
+        return Ok(PathBuf::from(package));
+    }
+    let home = target(root)
+        .join("tools")
+        .join(format!("{package}-{version}"));
+    let path = home.join("bin").join(package);
+    if path.is_file() {
+        return Ok(path);
+    }
+    println!("tools: fetching {package} {version} (a wheel) into the target directory");
+    let done = Command::new("python3")
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .args(["--no-deps", "--only-binary", ":all:", "--target"])
+        .arg(&home)
+        .arg(format!("{package}=={version}"))
+        .status()
+        .context("cannot start python3 -m pip")?;
+    if !done.success() || !path.is_file() {
+        bail!("{package} {version} cannot be fetched; install it by hand and run again");
+    }
+    Ok(path)
+}
+
+/// Whether `PATH` has an executable of that name.
+pub(crate) fn on_path(name: &str) -> bool {
+    let Some(path) = std::env::var_os("PATH") else {
+        return false;
+    };
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// The words that give a command root's rights: none for root, sudo where it asks nothing.
+fn privilege() -> Option<Vec<&'static str>> {
+    if run_quietly("id", &["-u"]).as_deref() == Some("0") {
+        return Some(Vec::new());
+    }
+    (on_path("sudo") && run_quietly("sudo", &["-n", "true"]).is_some()).then(|| vec!["sudo", "-n"])
+}
+
+fn apt(prefix: &[&str], words: &[&str]) -> Result<()> {
+    let mut all: Vec<&str> = prefix.to_vec();
+    all.push("apt-get");
+    all.extend(words);
+    let (program, rest) = all.split_first().context("a command has a program")?;
+    let status = Command::new(program)
+        .args(rest)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start {}", all.join(" ")))?;
+    if !status.success() {
+        bail!("`{}` failed", all.join(" "));
+    }
+    Ok(())
+}
+
+fn run_quietly(program: &str, words: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
