@@ -1,0 +1,10 @@
+//! What is refused and what survives, on a real file system.
+
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod private;
+#[cfg(test)]
+mod removal;
+#[cfg(test)]
+mod support;
