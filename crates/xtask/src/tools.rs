@@ -22,6 +22,13 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("setsid", "util-linux", "children that leave their session"),
 ];
 
+/// Brings the checkers that ship as wheels.
+const PIP: (&str, &str, &str) = (
+    "python3 -m pip",
+    "python3-pip",
+    "two checkers ship as wheels",
+);
+
 /// The version of nextest that is built where none is installed.
 const NEXTEST: &str = "0.9.143";
 
