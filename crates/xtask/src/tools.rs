@@ -48,10 +48,13 @@ pub(crate) fn program(root: &Path, name: &str) -> Result<PathBuf> {
 
 /// Installs the missing packages, or names package and command.
 pub(crate) fn install_missing() -> Result<()> {
-    let missing: Vec<_> = PROGRAMS
+    let mut missing: Vec<_> = PROGRAMS
         .iter()
         .filter(|(name, _, _)| !on_path(name))
         .collect();
+    if run_quietly("python3", &["-m", "pip", "--version"]).is_none() {
+        missing.push(&PIP);
+    }
     if missing.is_empty() {
         println!("tools: everything that the tests start is there");
         return Ok(());
