@@ -132,8 +132,11 @@ pub enum FieldError {
 
 impl FieldError {
     /// Makes an [`FieldError::Invalid`], for rules that span several fields.
-    pub fn invalid(path: impl Into<String>, reason: impl ToString) -> Self {
-        Self::Invalid { path: path.into(), reason: reason.to_string() }
+    pub fn invalid(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            path: path.into(),
+            reason: reason.into(),
+        }
     }
 
     /// Returns the path of the field that is wrong.

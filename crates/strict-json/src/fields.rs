@@ -18,7 +18,10 @@ pub struct Fields {
 
 impl Fields {
     pub(crate) fn new(object: Object, path: &str) -> Self {
-        Self { path: path.to_owned(), members: object.into_members() }
+        Self {
+            path: path.to_owned(),
+            members: object.into_members(),
+        }
     }
 
     /// Returns the path of the object itself; empty for an outermost one.
@@ -117,7 +120,11 @@ impl Fields {
     /// Takes an array for which the protocol allows `null` in so many words; absent stays an error.
     pub fn null_or_array(&mut self, name: &str) -> Result<Option<Vec<Element>>, FieldError> {
         let element = self.required(name)?;
-        if element.value == Json::Null { Ok(None) } else { element.array().map(Some) }
+        if element.value == Json::Null {
+            Ok(None)
+        } else {
+            element.array().map(Some)
+        }
     }
 
     /// Takes a value of any kind but `null`.
@@ -134,7 +141,9 @@ impl Fields {
     pub fn end(self) -> Result<(), FieldError> {
         match self.members.first() {
             None => Ok(()),
-            Some((key, _)) => Err(FieldError::Unknown { path: join(&self.path, &shown(key)) }),
+            Some((key, _)) => Err(FieldError::Unknown {
+                path: join(&self.path, &shown(key)),
+            }),
         }
     }
 
@@ -142,13 +151,18 @@ impl Fields {
     pub fn end_ignoring_unknown(self) {}
 
     fn required(&mut self, name: &str) -> Result<Element, FieldError> {
-        self.optional(name).ok_or_else(|| FieldError::Missing { path: join(&self.path, name) })
+        self.optional(name).ok_or_else(|| FieldError::Missing {
+            path: join(&self.path, name),
+        })
     }
 
     fn optional(&mut self, name: &str) -> Option<Element> {
         let index = self.members.iter().position(|(key, _)| key == name)?;
         let (_, value) = self.members.remove(index);
-        Some(Element { path: join(&self.path, name), value })
+        Some(Element {
+            path: join(&self.path, name),
+            value,
+        })
     }
 }
 
@@ -180,7 +194,9 @@ impl Element {
         T::Err: Display,
     {
         let path = self.path.clone();
-        self.text()?.parse().map_err(|reason| FieldError::invalid(path, reason))
+        self.text()?
+            .parse()
+            .map_err(|reason: T::Err| FieldError::invalid(path, reason.to_string()))
     }
 
     /// Returns the whole number from 0 to 2^64-1.
@@ -201,7 +217,10 @@ impl Element {
         const EXPECTED: &str = "a plain integer of 64 signed bits";
         match self.value {
             Json::Integer(value) => Ok(value),
-            Json::Unsigned(_) => Err(FieldError::invalid(self.path, format!("must be {EXPECTED}"))),
+            Json::Unsigned(_) => Err(FieldError::invalid(
+                self.path,
+                format!("must be {EXPECTED}"),
+            )),
             other => Err(wrong_type(self.path, EXPECTED, &other)),
         }
     }
@@ -229,7 +248,10 @@ impl Element {
             Json::Array(items) => Ok(items
                 .into_iter()
                 .enumerate()
-                .map(|(index, value)| Self { path: format!("{path}[{index}]"), value })
+                .map(|(index, value)| Self {
+                    path: format!("{path}[{index}]"),
+                    value,
+                })
                 .collect()),
             other => Err(wrong_type(path, "an array", &other)),
         }
@@ -247,10 +269,18 @@ impl Element {
 fn wrong_type(path: String, expected: &'static str, found: &Json) -> FieldError {
     match found {
         Json::Null => FieldError::Null { path },
-        other => FieldError::WrongType { path, expected, found: other.kind() },
+        other => FieldError::WrongType {
+            path,
+            expected,
+            found: other.kind(),
+        },
     }
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }

@@ -45,6 +45,10 @@ impl Parser<'_> {
         while let Some(b'0'..=b'9') = self.peek() {
             self.position += 1;
         }
-        if self.position == start { Err(self.expected("a digit")) } else { Ok(()) }
+        if self.position == start {
+            Err(self.expected("a digit"))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -32,22 +32,33 @@ pub enum Layout {
 pub fn parse_object(bytes: &[u8], limits: &Limits, layout: Layout) -> Result<Object, JsonError> {
     match parse_value(bytes, limits, layout)? {
         Json::Object(object) => Ok(object),
-        other => Err(JsonError::NotAnObject { found: other.kind() }),
+        other => Err(JsonError::NotAnObject {
+            found: other.kind(),
+        }),
     }
 }
 
 /// Reads exactly one value of any kind and nothing else.
 pub fn parse_value(bytes: &[u8], limits: &Limits, layout: Layout) -> Result<Json, JsonError> {
     if bytes.len() > limits.bytes {
-        return Err(JsonError::TooLong { limit: limits.bytes, actual: bytes.len() });
+        return Err(JsonError::TooLong {
+            limit: limits.bytes,
+            actual: bytes.len(),
+        });
     }
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| JsonError::InvalidUtf8 { offset: error.valid_up_to() })?;
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::InvalidUtf8 {
+        offset: error.valid_up_to(),
+    })?;
     if text.starts_with('\u{feff}') {
         return Err(JsonError::ByteOrderMark);
     }
-    let mut parser =
-        Parser { text, position: 0, layout, depth: 0, depth_limit: limits.depth.min(MAX_DEPTH) };
+    let mut parser = Parser {
+        text,
+        position: 0,
+        layout,
+        depth: 0,
+        depth_limit: limits.depth.min(MAX_DEPTH),
+    };
     parser.skip_space()?;
     if parser.peek().is_none() {
         return Err(JsonError::Empty);
@@ -56,7 +67,9 @@ pub fn parse_value(bytes: &[u8], limits: &Limits, layout: Layout) -> Result<Json
     parser.skip_space()?;
     match parser.peek() {
         None => Ok(value),
-        Some(_) => Err(JsonError::TrailingData { offset: parser.position }),
+        Some(_) => Err(JsonError::TrailingData {
+            offset: parser.position,
+        }),
     }
 }
 
@@ -88,7 +101,10 @@ impl Parser<'_> {
         read: fn(&mut Self) -> Result<Json, JsonError>,
     ) -> Result<Json, JsonError> {
         if self.depth >= self.depth_limit {
-            return Err(JsonError::TooDeep { limit: self.depth_limit, offset: self.position });
+            return Err(JsonError::TooDeep {
+                limit: self.depth_limit,
+                offset: self.position,
+            });
         }
         self.depth += 1;
         self.position += 1;
@@ -123,7 +139,9 @@ impl Parser<'_> {
                 self.skip_space()?;
             }
         }
-        Object::new(members).map(Json::Object).map_err(|key| JsonError::DuplicateKey { key })
+        Object::new(members)
+            .map(Json::Object)
+            .map_err(|key| JsonError::DuplicateKey { key })
     }
 
     /// Reads the items and the closing bracket; the opening one is behind us.
@@ -158,7 +176,9 @@ impl Parser<'_> {
     fn skip_space(&mut self) -> Result<(), JsonError> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             if self.layout == Layout::Compact {
-                return Err(JsonError::NotCompact { offset: self.position });
+                return Err(JsonError::NotCompact {
+                    offset: self.position,
+                });
             }
             self.position += 1;
         }
@@ -178,6 +198,9 @@ impl Parser<'_> {
     }
 
     pub(crate) fn expected(&self, expected: &'static str) -> JsonError {
-        JsonError::Syntax { offset: self.position, expected }
+        JsonError::Syntax {
+            offset: self.position,
+            expected,
+        }
     }
 }

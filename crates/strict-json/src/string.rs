@@ -23,7 +23,11 @@ impl Parser<'_> {
                     return Ok(out);
                 }
                 Some(b'\\') => out.push(self.escape()?),
-                Some(_) => return Err(JsonError::ControlCharacter { offset: self.position }),
+                Some(_) => {
+                    return Err(JsonError::ControlCharacter {
+                        offset: self.position,
+                    });
+                }
                 None => return Err(self.expected("`\"`")),
             }
         }

@@ -22,7 +22,7 @@ pub enum Json {
     /// A string, unescaped.
     Text(String),
     /// An array.
-    Array(Vec<Json>),
+    Array(Vec<Self>),
     /// An object.
     Object(Object),
 }
@@ -87,7 +87,10 @@ impl Object {
 
     /// Returns the member with this key.
     pub fn get(&self, key: &str) -> Option<&Json> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     /// Iterates over the members in the order of the document.

@@ -28,7 +28,10 @@ pub fn to_forge_frame<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 fn write<T: Serialize + ?Sized, F: Formatter>(value: &T, formatter: F) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     let result = value.serialize(&mut Serializer::with_formatter(&mut out, formatter));
-    #[expect(clippy::panic, reason = "a vector takes every byte; only a faulty type gets here")]
+    #[expect(
+        clippy::panic,
+        reason = "a vector takes every byte; only a faulty type gets here"
+    )]
     if let Err(error) = result {
         panic!("a type that cannot be written as JSON: {error}");
     }
