@@ -1,1 +1,31 @@
-//! What every program shares: output, errors and exit codes, configuration, logs, help.
+//! What every program shares: output, errors and exit codes, arguments, configuration, logs, help.
+//!
+//! This crate is the only one that prints, that reads the environment and that asks the machine
+//! for the time. It never opens a socket, never starts a process and holds no state of a job.
+//!
+//! A program is three lines: [`main_with`] normalises the arguments, answers `--help`,
+//! `--version` and the hidden `--generate`, calls the body and turns its error into a message,
+//! hints and an exit code.
+
+mod args;
+pub mod clock;
+pub mod config;
+pub mod env;
+mod error;
+pub mod exit;
+pub mod generate;
+pub mod logging;
+mod options;
+mod run;
+mod secret;
+mod ui;
+mod version;
+
+pub use args::normalize_args;
+pub use bounded::text::{visible, visible_bytes, visible_lines};
+pub use error::{CliError, ErrorKind};
+pub use options::{Color, Format, GlobalOpts};
+pub use run::{main_with, parse, run};
+pub use secret::{Secret, SecretError};
+pub use ui::{Captured, Progress, Ui};
+pub use version::{version, version_line};

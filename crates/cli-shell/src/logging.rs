@@ -1,0 +1,94 @@
+//! Logs on standard error: JSON lines under a service manager, plain lines in a terminal.
+//!
+//! A JSON line is `{"time","level","msg",...}` with the event's fields after it in the order in
+//! which they were given, then those of the spans around it, innermost first. Field names may be
+//! dotted. Nothing here knows of secrets: types that hold one cannot print.
+
+mod json;
+
+use std::io::{self, IsTerminal};
+
+use clap::ValueEnum;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::SubscriberBuilder;
+
+use crate::env;
+
+/// The variable that overrides what is logged, in the syntax of `tracing`'s filters.
+pub const FILTER_VARIABLE: &str = "FORGE_LOG";
+
+/// The form of the log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LogFormat {
+    /// `human` on a terminal, `json` elsewhere
+    #[default]
+    Auto,
+    /// Lines for people
+    #[value(alias = "text")]
+    Human,
+    /// One JSON object per line
+    Json,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Verbosity {
+    /// Warnings and errors.
+    Quiet,
+    /// What a user wants to know.
+    #[default]
+    Normal,
+    /// Details.
+    Verbose,
+    /// Everything.
+    Everything,
+}
+
+impl Verbosity {
+    /// Returns the most detailed level that is logged.
+    #[must_use]
+    pub fn level(self) -> LevelFilter {
+        match self {
+            Self::Quiet => LevelFilter::WARN,
+            Self::Normal => LevelFilter::INFO,
+            Self::Verbose => LevelFilter::DEBUG,
+            Self::Everything => LevelFilter::TRACE,
+        }
+    }
+}
+
+/// Sends the process's log lines to standard error; a second call changes nothing.
+pub fn init(format: LogFormat, verbosity: Verbosity) {
+    let json = match format {
+        LogFormat::Json => true,
+        LogFormat::Human => false,
+        LogFormat::Auto => !io::stderr().is_terminal(),
+    };
+    let builder = builder(verbosity).with_writer(io::stderr);
+    // Only a second initialisation fails, and the first one is then in force.
+    drop(if json {
+        builder
+            .fmt_fields(json::FieldsOnly)
+            .event_format(json::JsonLine)
+            .try_init()
+    } else {
+        builder
+            .compact()
+            .with_target(false)
+            .with_ansi(io::stderr().is_terminal())
+            .try_init()
+    });
+}
+
+fn builder(
+    verbosity: Verbosity,
+) -> SubscriberBuilder<
+    tracing_subscriber::fmt::format::DefaultFields,
+    tracing_subscriber::fmt::format::Format,
+    EnvFilter,
+> {
+    let filter = EnvFilter::builder().with_default_directive(verbosity.level().into());
+    let wish = env::var(FILTER_VARIABLE).ok().flatten().unwrap_or_default();
+    tracing_subscriber::fmt().with_env_filter(filter.parse_lossy(wish))
+}

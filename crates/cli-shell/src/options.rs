@@ -1,0 +1,81 @@
+//! The options that every program takes, to be flattened into its own.
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use crate::logging::Verbosity;
+
+/// How results are written to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people; may change between versions
+    #[default]
+    #[value(alias = "text")]
+    Human,
+    /// One JSON record per line, for programs
+    Json,
+}
+
+/// Whether colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Options shared by all programs.
+#[derive(Debug, Clone, Default, Args)]
+pub struct GlobalOpts {
+    /// How results are written to standard output
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Output"
+    )]
+    pub format: Format,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        help_heading = "Output"
+    )]
+    pub color: Color,
+    /// Say more on standard error (twice: everything)
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Output")]
+    pub verbose: u8,
+    /// Say less on standard error: warnings and errors only
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Output"
+    )]
+    pub quiet: bool,
+    /// Show no progress bars
+    #[arg(long, global = true, help_heading = "Output")]
+    pub no_progress: bool,
+}
+
+impl GlobalOpts {
+    /// Returns how much is said, for the logs.
+    #[must_use]
+    pub fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, 1) => Verbosity::Verbose,
+            (false, _) => Verbosity::Everything,
+        }
+    }
+}
