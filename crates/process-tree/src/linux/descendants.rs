@@ -1,0 +1,168 @@
+//! Finds the descendants of a process in `/proc` and kills them, never a stranger.
+//!
+//! A number read from `/proc` may belong to somebody else a moment later. So a signal goes
+//! through a pidfd only, and only after the process behind the pidfd was seen to be the one
+//! that was found: same start time, same parent chain.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// A process at the moment it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    parent: i32,
+    /// Clock ticks from boot to its start: with the pid, its identity.
+    start: u64,
+    zombie: bool,
+}
+
+/// Kills all descendants of `root` that one look at `/proc` finds, each as soon as it is seen.
+///
+/// Killing while looking keeps the gap small in which a chain of forks could run away; what is
+/// missed is a child of `root` at the next pass, since `root` is a subreaper.
+pub(super) fn kill_pass(root: i32, killed: &mut BTreeSet<(i32, u64)>) {
+    let mut family = BTreeSet::from([root]);
+    let mut others = Vec::new();
+    let mut meet = |process: Process, family: &mut BTreeSet<i32>| {
+        family.insert(process.pid);
+        if !process.zombie && kill(process) {
+            killed.insert((process.pid, process.start));
+        }
+    };
+    for pid in pids() {
+        let Some(process) = look(pid) else { continue };
+        if pid != root && family.contains(&process.parent) {
+            meet(process, &mut family);
+        } else {
+            others.push(process);
+        }
+    }
+    // A child may have a smaller number than its parent once the numbers have wrapped.
+    loop {
+        let (found, rest): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|process| process.pid != root && family.contains(&process.parent));
+        if found.is_empty() {
+            return;
+        }
+        for process in found {
+            meet(process, &mut family);
+        }
+        others = rest;
+    }
+}
+
+/// All living descendants of `root`.
+pub(super) fn below(root: i32) -> Vec<Process> {
+    let mut others: Vec<_> = pids().filter_map(look).collect();
+    let mut family = BTreeSet::from([root]);
+    let mut all = Vec::new();
+    loop {
+        let (found, rest): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|process| process.pid != root && family.contains(&process.parent));
+        if found.is_empty() {
+            return all;
+        }
+        family.extend(found.iter().map(|process| process.pid));
+        all.extend(found.into_iter().filter(|process| !process.zombie));
+        others = rest;
+    }
+}
+
+/// Tells whether a process has one of these files open, on whatever descriptor.
+pub(super) fn holds(process: Process, files: &[PathBuf]) -> bool {
+    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else {
+        return false;
+    };
+    descriptors
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+        .any(|target| files.contains(&target))
+}
+
+/// The files behind our own descriptors 1 and 2, as `/proc` names them.
+pub(super) fn own_outputs() -> Vec<PathBuf> {
+    [1, 2]
+        .iter()
+        .filter_map(|n| std::fs::read_link(Path::new("/proc/self/fd").join(n.to_string())).ok())
+        .collect()
+}
+
+/// Kills a process if it is still the one that was looked at.
+fn kill(process: Process) -> bool {
+    let Some(pid) = Pid::from_raw(process.pid) else {
+        return false;
+    };
+    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    // Looked at again with the pidfd in hand: if it is the same now, the pidfd is its own.
+    let same = look(process.pid).is_some_and(|now| now.start == process.start && !now.zombie);
+    same && pidfd_send_signal(&pidfd, Signal::KILL).is_ok()
+}
+
+fn pids() -> impl Iterator<Item = i32> {
+    std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn look(pid: i32) -> Option<Process> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(pid, &stat)
+}
+
+/// Reads a line of `/proc/PID/stat`; the name in it may hold anything, also `)` and spaces.
+fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let text = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // starttime is field 22 of the line, so the 18th after the parent.
+    let start = fields.nth(17)?.parse().ok()?;
+    Some(Process {
+        pid,
+        parent,
+        start,
+        zombie: matches!(state, "Z" | "X"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_line_with_a_hostile_name() {
+        let line = b"42 (a) Z 1 (b)) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11";
+        let process = parse(42, line).unwrap();
+        assert_eq!(
+            (process.parent, process.start, process.zombie),
+            (7, 987_654, false)
+        );
+        assert_eq!(parse(42, b"42 (cut) S 7"), None);
+    }
+
+    #[test]
+    fn own_parent_is_found() {
+        let own = look(i32::try_from(std::process::id()).unwrap()).unwrap();
+        assert_eq!(own.parent, nix::unistd::getppid().as_raw());
+    }
+
+    #[test]
+    fn a_process_with_another_start_time_is_spared() {
+        let own = look(i32::try_from(std::process::id()).unwrap()).unwrap();
+        // Killing would end this very test.
+        assert!(!kill(Process {
+            start: own.start + 1,
+            ..own
+        }));
+    }
+}
