@@ -226,7 +226,7 @@ mod tests {
             (Event::Submitted, "submitted", "job accepted".to_owned()),
             (
                 Event::Leased {
-                    attempt: attempt,
+                    attempt,
                     ordinal: 1,
                     lease_expires: time,
                 },
@@ -235,7 +235,7 @@ mod tests {
             ),
             (
                 Event::LeaseExpired {
-                    attempt: attempt,
+                    attempt,
                     ordinal: 2,
                     lease_expires: time,
                 },
@@ -244,7 +244,7 @@ mod tests {
             ),
             (
                 Event::RetryableFailed {
-                    attempt: attempt,
+                    attempt,
                     ordinal: 1,
                     code: FailureCode::ExecutionFailed,
                 },
@@ -255,7 +255,7 @@ mod tests {
             ),
             (
                 Event::RetryScheduled {
-                    attempt: attempt,
+                    attempt,
                     ordinal: 1,
                     retry_at: time,
                 },
