@@ -1,0 +1,171 @@
+//! The Gate's end of one connection. It decides whether a message has a place
+//! here and names what must be stored for it; it never stores. So every refusal
+//! of this machine comes before any change.
+//!
+//! The driver calls [`GateSession::receive`], does what the [`Request`] says and
+//! sends what [`GateSession::acknowledge`] returns; on any error it sends
+//! [`GateSession::refuse`] and drops the connection.
+
+use forge_domain::WorkerId;
+
+use crate::error::LinkError;
+use crate::message::{Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey, WorkerMessage};
+
+/// One slot's conversation as the Gate sees it.
+#[derive(Debug)]
+pub struct GateSession {
+    worker_id: WorkerId,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No attempt runs. The attempt that ended last may still send a heartbeat
+    /// that was under way when its result was acknowledged.
+    Idle { finished: Option<LeaseKey> },
+    /// An attempt runs.
+    Leased(LeaseKey),
+    /// Evidence waits to be stored.
+    Binding(LeaseKey),
+    /// The result waits to be stored.
+    Completing(LeaseKey),
+    /// Refused: nothing has a place any more.
+    Closed,
+}
+
+/// What the Gate has to do for a message.
+#[derive(Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Request {
+    /// Extend the lease. No reply.
+    Heartbeat(LeaseKey),
+    /// Nothing: the attempt has just ended.
+    LateHeartbeat,
+    /// Store the records, then acknowledge.
+    Evidence(Evidence),
+    /// Store the end of the attempt, then acknowledge.
+    Result(JobResult),
+}
+
+impl GateSession {
+    /// A conversation with a slot of this Worker, before its first lease.
+    #[must_use]
+    pub const fn new(worker_id: WorkerId) -> Self {
+        Self {
+            worker_id,
+            state: State::Idle { finished: None },
+        }
+    }
+
+    /// Whether a lease may be sent now.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle { .. })
+    }
+
+    /// The attempt that the slot holds.
+    #[must_use]
+    pub const fn current(&self) -> Option<&LeaseKey> {
+        match &self.state {
+            State::Leased(key) | State::Binding(key) | State::Completing(key) => Some(key),
+            State::Idle { .. } | State::Closed => None,
+        }
+    }
+
+    /// Gives the idle slot work and returns the frame that says so.
+    pub fn lease(&mut self, lease: Lease) -> Result<Vec<u8>, LinkError> {
+        if !self.is_idle() {
+            return Err(LinkError::OutOfPlace {
+                kind: "lease",
+                reason: "the slot is not idle",
+            });
+        }
+        let key = lease.lease.clone();
+        let frame = GateMessage::Lease(Box::new(lease)).encode()?;
+        self.state = State::Leased(key);
+        Ok(frame)
+    }
+
+    /// Reads one message of the Worker.
+    pub fn receive(&mut self, message: &[u8]) -> Result<Request, LinkError> {
+        match WorkerMessage::decode(message)? {
+            WorkerMessage::Heartbeat(heartbeat) => self.heartbeat(&heartbeat),
+            WorkerMessage::Activity(_) => Err(LinkError::NotNegotiated("activity")),
+            WorkerMessage::Evidence(evidence) => {
+                let key = self.running("evidence", &evidence.lease)?;
+                self.state = State::Binding(key);
+                Ok(Request::Evidence(evidence))
+            }
+            WorkerMessage::Result(result) => {
+                let key = self.running("result", &result.lease)?;
+                self.state = State::Completing(key);
+                Ok(Request::Result(result))
+            }
+        }
+    }
+
+    /// The evidence or result is stored: returns the frame that says so. After a
+    /// result the slot is idle.
+    pub fn acknowledge(&mut self) -> Result<Vec<u8>, LinkError> {
+        let (key, next) = match &self.state {
+            State::Binding(key) => (key.clone(), State::Leased(key.clone())),
+            State::Completing(key) => (
+                key.clone(),
+                State::Idle {
+                    finished: Some(key.clone()),
+                },
+            ),
+            State::Idle { .. } | State::Leased(_) | State::Closed => {
+                return Err(LinkError::OutOfPlace {
+                    kind: "ack",
+                    reason: "nothing waits for it",
+                });
+            }
+        };
+        self.state = next;
+        GateMessage::Ack(key).encode()
+    }
+
+    /// Ends the conversation and returns the last frame.
+    pub fn refuse(&mut self) -> Result<Vec<u8>, LinkError> {
+        self.state = State::Closed;
+        GateMessage::Error.encode()
+    }
+
+    fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Request, LinkError> {
+        const KIND: &str = "heartbeat";
+        if heartbeat.worker_id != self.worker_id {
+            return Err(LinkError::WrongTarget {
+                kind: KIND,
+                what: "worker",
+            });
+        }
+        if let State::Idle {
+            finished: Some(finished),
+        } = &self.state
+            && *finished == heartbeat.lease
+        {
+            return Ok(Request::LateHeartbeat);
+        }
+        self.running(KIND, &heartbeat.lease).map(Request::Heartbeat)
+    }
+
+    fn running(&self, kind: &'static str, named: &LeaseKey) -> Result<LeaseKey, LinkError> {
+        let State::Leased(key) = &self.state else {
+            return Err(LinkError::OutOfPlace {
+                kind,
+                reason: match &self.state {
+                    State::Closed => "the connection is refused",
+                    State::Idle { .. } | State::Leased(_) => "the slot holds no attempt",
+                    State::Binding(_) | State::Completing(_) => {
+                        "the last message is not acknowledged"
+                    }
+                },
+            });
+        };
+        match key.difference(named) {
+            Some(what) => Err(LinkError::WrongTarget { kind, what }),
+            None => Ok(key.clone()),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The link against recorded messages, their mutations, and itself.
+
+#[cfg(test)]
+mod fuzz_corpus;
+#[cfg(test)]
+mod mutations;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod wire;
