@@ -30,3 +30,8 @@ pub use error::BoundError;
 pub use hex::{GitSha, Hex32};
 pub use names::{ConfigId, EnvName};
 pub use prose::{BoundedText, CommitSubject, ReportText};
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

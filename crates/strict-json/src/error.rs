@@ -88,6 +88,27 @@ pub enum JsonError {
     },
 }
 
+impl JsonError {
+    /// Returns the byte at which the input went wrong, where there is one.
+    pub fn offset(&self) -> Option<usize> {
+        match self {
+            Self::InvalidUtf8 { offset }
+            | Self::NotCompact { offset }
+            | Self::Syntax { offset, .. }
+            | Self::ControlCharacter { offset }
+            | Self::LoneSurrogate { offset }
+            | Self::NumberOutOfRange { offset }
+            | Self::TooDeep { offset, .. }
+            | Self::TrailingData { offset } => Some(*offset),
+            Self::TooLong { .. }
+            | Self::ByteOrderMark
+            | Self::Empty
+            | Self::DuplicateKey { .. }
+            | Self::NotAnObject { .. } => None,
+        }
+    }
+}
+
 /// Says which field of a document is wrong, and how.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

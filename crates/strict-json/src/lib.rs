@@ -33,3 +33,8 @@ pub use fields::{Element, Fields};
 pub use parser::{Layout, Limits, MAX_DEPTH, parse_object, parse_value};
 pub use value::{Json, Object};
 pub use write::{to_forge_frame, to_line};
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
