@@ -111,7 +111,7 @@ pub async fn capture(
         () = cancel.cancelled() => return Err(CaptureError::Cancelled),
         child = spawn(wrapper, spec) => child?,
     };
-    Run::new(child, capture, started).to_end(cancel).await
+    Run::new(child, capture, started).finish(cancel).await
 }
 
 /// Runs a program in a process group of its own, without the wrapper, and keeps its output.
@@ -131,7 +131,7 @@ pub async fn capture_direct(
     let started = Instant::now();
     let spec = with_stdin(spec, &capture);
     let child = spawn_direct(spec).await?;
-    Run::new(child, capture, started).to_end(cancel).await
+    Run::new(child, capture, started).finish(cancel).await
 }
 
 fn with_stdin(spec: Spec, capture: &Capture) -> Spec {
@@ -186,7 +186,7 @@ impl Run {
         }
     }
 
-    async fn to_end(mut self, cancel: &CancellationToken) -> Result<Captured, CaptureError> {
+    async fn finish(mut self, cancel: &CancellationToken) -> Result<Captured, CaptureError> {
         let stop = self.pump(cancel).await?;
         let (after, limit) = (self.capture.timeout, self.capture.output_bytes);
         if !matches!(stop, Stop::Done) {

@@ -37,11 +37,6 @@ pub async fn spawn(wrapper: &Wrapper, spec: Spec) -> Result<Child, StartError> {
 ///
 /// # Errors
 /// Nothing of the program is running when this fails; the variants say why.
-#[expect(
-    clippy::unused_async,
-    reason = "the same shape as `spawn`; needs the runtime"
-)]
-#[expect(clippy::needless_pass_by_value, reason = "the same shape as `spawn`")]
 pub async fn spawn_direct(spec: Spec) -> Result<Child, StartError> {
     let (group, pipes) = group::start(&spec)?;
     Ok(Child::new(Backend::Group(group), pipes))

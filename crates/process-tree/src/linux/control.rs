@@ -6,7 +6,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{
@@ -107,12 +107,16 @@ impl Report {
 }
 
 /// Sends bytes, with a descriptor if one is given.
-pub(super) fn send(socket: impl AsFd, bytes: &[u8], carry: Option<impl AsFd>) -> io::Result<()> {
+pub(super) fn send(
+    socket: impl AsFd,
+    bytes: &[u8],
+    carry: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let carried;
-    if let Some(descriptor) = &carry {
-        carried = [descriptor.as_fd()];
+    if let Some(descriptor) = carry {
+        carried = [descriptor];
         if !control.push(SendAncillaryMessage::ScmRights(&carried)) {
             return Err(io::Error::from(rustix::io::Errno::NOBUFS));
         }

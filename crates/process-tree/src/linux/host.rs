@@ -156,7 +156,7 @@ impl Tree {
         };
         // A send that fails shows as the wrapper's end in the wait that follows.
         let _lost = self.link.try_io(Interest::WRITABLE, || {
-            control::send(&self.link, &order.encode(), None::<OwnedFd>)
+            control::send(&self.link, &order.encode(), None)
         });
         match timeout(grace + KILL, self.wait()).await {
             Ok(Ok(exit)) => exit,

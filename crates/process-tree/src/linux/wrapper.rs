@@ -47,7 +47,7 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let ask_who_holds = policy != KILL_AND_WARN;
     match start(&mut command, ask_who_holds) {
         Ok(mut watch) => {
-            let exit = watch.to_end();
+            let exit = watch.watch();
             report(Report::Ended(exit))
         }
         Err(error) => {
@@ -68,7 +68,7 @@ fn command(file: OsString) -> Command {
 }
 
 fn report(report: Report) -> ExitCode {
-    match control::send(io::stdin(), &report.encode(), None::<io::Stdin>) {
+    match control::send(io::stdin(), &report.encode(), None) {
         Ok(()) => ExitCode::SUCCESS,
         // The host is gone, and so is the program: nobody is left to tell.
         Err(_) => ExitCode::FAILURE,
@@ -110,7 +110,7 @@ fn start(command: &mut Command, ask_who_holds: bool) -> io::Result<Watch> {
     };
     let pidfd = pidfd_open(target, PidfdFlags::empty())?;
     // A send that fails shows as the end of file at once, and that kills.
-    let _host_gone = control::send(io::stdin(), &started.encode(), Some(&pidfd));
+    let _host_gone = control::send(io::stdin(), &started.encode(), Some(pidfd.as_fd()));
     Ok(watch)
 }
 
@@ -167,7 +167,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn to_end(&mut self) -> Exit {
+    fn watch(&mut self) -> Exit {
         let leftovers = loop {
             let children = self.reap();
             if self.status.is_some() {

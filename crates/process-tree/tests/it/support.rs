@@ -55,3 +55,40 @@ impl Scratch {
         self.0.path().join(name)
     }
 }
+
+/// Ends a process that a test let escape on purpose.
+pub(crate) fn end(pid: i32) {
+    // It may have ended by itself.
+    let _gone = nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(pid),
+        nix::sys::signal::Signal::SIGKILL,
+    );
+}
+
+/// The parent of a process.
+#[cfg(all(target_os = "linux", not(portable_process)))]
+pub(crate) fn parent(pid: i32) -> i32 {
+    parent_of(pid).unwrap()
+}
+
+/// The children of a process, zombies included.
+#[cfg(target_os = "linux")]
+pub(crate) fn children(parent: i32) -> Vec<i32> {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| parent_of(*pid) == Some(parent))
+        .collect()
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')')
+        .next()?
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}

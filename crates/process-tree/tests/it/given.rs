@@ -1,0 +1,108 @@
+//! What a program is given, and that it is given nothing else.
+
+use std::time::Duration;
+
+use process_tree::{Capture, Captured, Spec, capture, capture_direct};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{FIXTURE, Scratch, script, wrapper};
+
+async fn each(spec: Spec) -> [Captured; 2] {
+    let none = CancellationToken::new();
+    let limits = Capture::new(Duration::from_secs(60), 100_000);
+    [
+        capture(&wrapper(), spec.clone(), limits.clone(), &none)
+            .await
+            .unwrap(),
+        capture_direct(spec, limits, &none).await.unwrap(),
+    ]
+}
+
+fn text(done: &Captured) -> &str {
+    std::str::from_utf8(&done.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn the_environment_is_exactly_what_was_named() {
+    for done in each(script("env")).await {
+        assert_eq!(text(&done), "");
+    }
+    let spec = script("env").env([("A", "1"), ("B", "x=y\tz"), ("A", "2")]);
+    for done in each(spec).await {
+        let mut lines: Vec<_> = text(&done).lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["A=2", "B=x=y\tz"]);
+    }
+}
+
+#[tokio::test]
+async fn no_signal_is_blocked() {
+    for done in each(script("mask")).await {
+        assert_eq!(text(&done), "0\n");
+    }
+}
+
+#[tokio::test]
+async fn the_working_directory_is_the_one_named() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("here");
+    std::fs::create_dir(&directory).unwrap();
+    for done in each(script("cwd").cwd(&directory)).await {
+        assert_eq!(text(&done).trim_end(), directory.to_str().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_relative_program_is_seen_from_the_working_directory() {
+    let scratch = Scratch::new();
+    std::os::unix::fs::symlink(FIXTURE, scratch.path("program")).unwrap();
+    let spec = Spec::new(["./program", "say", "found"]).cwd(scratch.path(""));
+    for done in each(spec).await {
+        assert_eq!(text(&done), "found\n");
+    }
+}
+
+#[tokio::test]
+async fn a_bare_name_is_looked_up_in_the_programs_own_path() {
+    let scratch = Scratch::new();
+    std::os::unix::fs::symlink(FIXTURE, scratch.path("program")).unwrap();
+    let spec = Spec::new(["program", "env"]).env([("PATH", scratch.path(""))]);
+    for done in each(spec).await {
+        assert!(text(&done).starts_with("PATH="));
+    }
+}
+
+#[tokio::test]
+async fn its_process_group_is_its_own() {
+    let host = nix::unistd::getpgrp().as_raw();
+    for done in each(script("ids")).await {
+        let ids: Vec<i32> = text(&done)
+            .split_whitespace()
+            .map(|id| id.parse().unwrap())
+            .collect();
+        assert_eq!(ids[0], ids[1]);
+        assert_ne!(ids[1], host);
+    }
+}
+
+/// The host may itself have been started with open descriptors that are not close-on-exec.
+#[cfg(all(target_os = "linux", not(portable_process)))]
+#[tokio::test]
+async fn no_descriptor_but_the_first_three_is_open() {
+    let leaky: Vec<_> = (0..3)
+        .map(|_| {
+            rustix::fs::open(
+                "/dev/null",
+                rustix::fs::OFlags::RDONLY,
+                rustix::fs::Mode::empty(),
+            )
+        })
+        .collect();
+    let none = CancellationToken::new();
+    let limits = Capture::new(Duration::from_secs(60), 100_000).stdin("x");
+    let done = capture(&wrapper(), script("fds"), limits, &none)
+        .await
+        .unwrap();
+    assert_eq!(text(&done), "0 1 2\n");
+    drop(leaky);
+}
