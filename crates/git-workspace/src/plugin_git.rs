@@ -1,0 +1,50 @@
+//! The `.git` inside a workspace: for the plugin's own use, and never read by git here.
+
+use std::{io, os::unix::ffi::OsStrExt, path::Path};
+
+use crate::Base;
+
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
+                      [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
+
+/// Makes `<workspace>/.git` with a detached HEAD at the base, a copy of the index, and the
+/// repository's objects by reference. Blocks.
+pub(crate) fn create(base: &Base, workspace: &Path, index: &Path) -> io::Result<()> {
+    let dir = workspace.join(".git");
+    fs_err::create_dir(&dir)?;
+    for folder in [
+        "objects",
+        "objects/info",
+        "objects/pack",
+        "refs",
+        "refs/heads",
+        "refs/tags",
+        "info",
+    ] {
+        fs_err::create_dir(dir.join(folder))?;
+    }
+    fs_err::write(dir.join("config"), CONFIG)?;
+    let mut alternates = base
+        .repository
+        .objects()
+        .into_os_string()
+        .as_bytes()
+        .to_vec();
+    alternates.push(b'\n');
+    fs_err::write(dir.join("objects/info/alternates"), alternates)?;
+    for name in ["shallow", "info/exclude", "info/attributes"] {
+        match fs_err::copy(base.repository.common_dir().join(name), dir.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    update(base, workspace, index)
+}
+
+/// Brings HEAD and index of an untouched `.git` to another base. Blocks.
+pub(crate) fn update(base: &Base, workspace: &Path, index: &Path) -> io::Result<()> {
+    let dir = workspace.join(".git");
+    fs_err::write(dir.join("HEAD"), format!("{}\n", base.commit))?;
+    fs_err::copy(index, dir.join("index"))?;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The git directory of one attempt, outside its workspace: the only one that git reads here.
+
+use std::path::{Path, PathBuf};
+
+use safe_fs::PrivateTempDir;
+
+use crate::{Base, GitError, git::Call};
+
+/// The operator's own ignore rules and attributes, longer than this, are not a text any more.
+const INFO_BYTES: u64 = 1 << 20;
+
+/// A private git directory without objects, refs or hooks of its own.
+#[derive(Debug)]
+pub(crate) struct PrivateGit {
+    dir: PrivateTempDir,
+    /// Where objects are read from and written to.
+    objects: PathBuf,
+    shared: Option<String>,
+}
+
+impl PrivateGit {
+    /// Makes the directory below `runtime_dir`. Blocks.
+    pub(crate) fn create(base: &Base, runtime_dir: &Path) -> Result<Self, GitError> {
+        let dir = PrivateTempDir::new_in(runtime_dir, "forge-git-")?;
+        let failed = GitError::io("write the private git directory");
+        write_files(base, dir.path()).map_err(failed)?;
+        copy_info(base, dir.path())?;
+        Ok(Self {
+            dir,
+            objects: base.repository.objects(),
+            shared: base.shared.clone(),
+        })
+    }
+
+    /// Starts a call that uses this directory and the objects of the repository.
+    pub(crate) fn call(&self, command: &'static str) -> Call {
+        let call =
+            Call::new(command, Some(self.dir.path())).env("GIT_OBJECT_DIRECTORY", &self.objects);
+        match &self.shared {
+            None => call,
+            Some(shared) => call.config(format!("core.sharedRepository={shared}")),
+        }
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.dir.path().join("index")
+    }
+
+    /// Points HEAD at another commit, for commands that look at it.
+    pub(crate) fn set_head(&self, base: &Base) -> Result<(), GitError> {
+        fs_err::write(self.dir.path().join("HEAD"), format!("{}\n", base.commit))
+            .map_err(GitError::io("write the private git directory"))
+    }
+
+    pub(crate) fn close(self) -> Result<(), GitError> {
+        Ok(self.dir.close()?)
+    }
+}
+
+fn write_files(base: &Base, dir: &Path) -> std::io::Result<()> {
+    fs_err::create_dir(dir.join("refs"))?;
+    fs_err::create_dir(dir.join("info"))?;
+    fs_err::write(dir.join("HEAD"), format!("{}\n", base.commit))?;
+    fs_err::write(
+        dir.join("config"),
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+    )
+}
+
+/// Takes over the ignore rules and attributes that the operator keeps beside the repository's
+/// files. They run nothing: filters and drivers need a configuration, which is not taken over.
+fn copy_info(base: &Base, dir: &Path) -> Result<(), GitError> {
+    for name in ["exclude", "attributes"] {
+        let from = base.repository.common_dir().join("info").join(name);
+        match safe_fs::read_bounded(&from, INFO_BYTES) {
+            Ok(bytes) => fs_err::write(dir.join("info").join(name), bytes)
+                .map_err(GitError::io("write the private git directory"))?,
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
