@@ -23,13 +23,26 @@ impl ClientTls {
             Some(path) => private_roots(path)?,
             None => system_roots()?,
         };
-        let config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(|source| TlsError::Configuration { source })?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Arc::new(config))
+        trusting(roots)
     }
+
+    /// Trusts nobody, so that every handshake fails: for a client that will speak plainly to this
+    /// machine only and should not spend time on reading roots.
+    ///
+    /// # Errors
+    /// The cryptography offers no protocol version.
+    pub fn trust_nobody() -> Result<Arc<ClientConfig>, TlsError> {
+        trusting(RootCertStore::empty())
+    }
+}
+
+fn trusting(roots: RootCertStore) -> Result<Arc<ClientConfig>, TlsError> {
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|source| TlsError::Configuration { source })?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {

@@ -1,0 +1,151 @@
+//! `wait` and `watch`: a job until its end.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use cli_shell::{CliError, Format, Ui, exit, visible};
+use forge_domain::JobId;
+
+use super::client;
+use crate::api::Seen;
+use crate::error::ClientError;
+use crate::follow::{Change, follow};
+use crate::http::GateClient;
+use crate::layout::time_of_day;
+use crate::options::{Connection, Waiting};
+use crate::show::{failure, job_text};
+use crate::view::{Event, Job};
+
+/// A job to follow.
+#[derive(Debug, Clone, Args)]
+pub struct Watch {
+    /// The job's id
+    #[arg(value_name = "JOB")]
+    job: JobId,
+    #[command(flatten)]
+    waiting: Waiting,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Watch {
+    /// Shows the job when it has ended.
+    pub(crate) async fn wait(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let client = client(&self.connection, ui)?;
+        let limit = self.waiting.or_ten_minutes();
+        let job = until_the_end(&client, &self.job, limit, self.waiting.poll, ui).await?;
+        ui.record(&job.json, |_| job_text(&job.view))?;
+        verdict(&job.view)
+    }
+
+    /// Shows each change as it comes.
+    pub(crate) async fn watch(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let client = client(&self.connection, ui)?;
+        let limit = self.waiting.or_a_day();
+        // Output errors travel beside the error type of the network.
+        let mut broken = None;
+        let outcome = follow(
+            &client,
+            &self.job,
+            limit,
+            self.waiting.poll,
+            &mut |change| {
+                if broken.is_none() {
+                    broken = show(ui, &self.job, change).err();
+                }
+                match &broken {
+                    Some(_) => Err(ClientError::Task {
+                        problem: "output is gone".to_owned(),
+                    }),
+                    None => Ok(()),
+                }
+            },
+        )
+        .await;
+        if let Some(broken) = broken {
+            return Err(broken);
+        }
+        let job = outcome?;
+        ui.record(&job.json, |_| job_text(&job.view))?;
+        verdict(&job.view)
+    }
+}
+
+/// Waits for the end with nothing but a spinner on the screen.
+pub(super) async fn until_the_end(
+    client: &GateClient,
+    job: &JobId,
+    limit: Duration,
+    poll: Duration,
+    ui: &Ui,
+) -> Result<Seen<Job>, ClientError> {
+    let spinner = ui.progress(format!("job {job}"), None);
+    follow(client, job, limit, poll, &mut |change| {
+        match change {
+            Change::Event(event) => spinner.label(event_words(&event.view)),
+            Change::Stage(stage) => spinner.label(visible(&stage)),
+            Change::Lost(error) => ui.warn(format!("{error}; still trying")),
+            Change::Found => ui.status("the Gate answers again"),
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// The exit code of a job that has ended: an honest no where it did not succeed.
+pub(super) fn verdict(job: &Job) -> Result<ExitCode, CliError> {
+    if job.has_succeeded() {
+        return Ok(exit::ok());
+    }
+    let because = match job.failure_code.as_deref() {
+        Some(code) if code != job.status => format!(" ({})", failure(code)),
+        _ => String::new(),
+    };
+    let status = match job.status.as_str() {
+        "cancelled" => "was cancelled".to_owned(),
+        other => visible(other),
+    };
+    Err(ClientError::JobFailed {
+        job: visible(&job.id),
+        status,
+        because,
+    }
+    .into())
+}
+
+pub(super) fn event_line(event: &Event) -> String {
+    format!("{}  {}", time_of_day(&event.at), event_words(event))
+}
+
+fn event_words(event: &Event) -> String {
+    let mut words = visible(&event.kind).replace('_', " ");
+    if let Some(phase) = &event.phase {
+        words.push_str(&format!(" ({})", visible(phase)));
+    }
+    if let Some(code) = &event.failure_code {
+        words.push_str(&format!(" - {}", failure(code)));
+    }
+    words
+}
+
+fn show(ui: &Ui, job: &JobId, change: Change) -> Result<(), CliError> {
+    match change {
+        Change::Event(event) => ui.record(&event.json, |_| event_line(&event.view)),
+        Change::Stage(stage) if ui.format() == Format::Human => {
+            let now = time_of_day(&cli_shell::clock::now().to_string());
+            ui.data(format!("{now}  {}", visible(&stage).replace('_', " ")))
+        }
+        Change::Stage(stage) => {
+            ui.json(&serde_json::json!({"job_id": job.to_string(), "stage": stage}))
+        }
+        Change::Lost(error) => {
+            ui.warn(format!("{error}; still trying"));
+            Ok(())
+        }
+        Change::Found => {
+            ui.status("the Gate answers again");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How jobs, attempts, checks and reports look to people.
+//!
+//! What a Worker recorded and what an agent says of itself stand apart and are labelled.
+
+use cli_shell::{visible, visible_lines};
+
+use crate::layout::{milliseconds, moment, pairs, wrap};
+use crate::view::{Attempt, Evidence, Job, JobResult, Report};
+
+/// Describes a job.
+#[must_use]
+pub fn job_text(job: &Job) -> String {
+    let value = |text: &Option<String>| text.as_deref().map(visible);
+    let status = match &job.failure_code {
+        Some(code) => format!("{} ({})", visible(&job.status), failure(code)),
+        None => visible(&job.status),
+    };
+    let mut text = pairs(&[
+        ("job", Some(visible(&job.id))),
+        ("status", Some(status)),
+        ("stage", job.stages.last().map(|stage| visible(stage))),
+        ("repository", value(&job.repository_id)),
+        ("base", value(&job.base_sha)),
+        ("candidate", value(&job.candidate_sha)),
+        ("worker", value(&job.worker_id)),
+        ("attempt", value(&job.attempt_id)),
+        ("pool", value(&job.worker_pool)),
+        (
+            "priority",
+            job.priority
+                .filter(|level| *level != 0)
+                .map(|level| level.to_string()),
+        ),
+        ("retry of", value(&job.retry_of)),
+        ("next try", job.retry_at.as_deref().map(moment)),
+        ("submitted", present(&job.created_at)),
+        ("changed", present(&job.updated_at)),
+    ]);
+    if let Some(reference) = job.candidate_ref() {
+        // On a line of its own and in one piece, so that it can be copied.
+        text.push_str(&format!("ref\n{}\n", visible(&reference)));
+    }
+    text
+}
+
+/// Describes a job that has ended: its attempts, their checks and the agent's report.
+#[must_use]
+pub fn result_text(result: &JobResult) -> String {
+    let mut text = job_text(&result.job);
+    for attempt in &result.attempts {
+        text.push('\n');
+        text.push_str(&attempt_text(attempt));
+    }
+    if let Some(report) = &result.report {
+        text.push('\n');
+        text.push_str(&report_text(report));
+    }
+    text
+}
+
+/// Describes the checks and other findings that a Worker recorded, a line each.
+#[must_use]
+pub fn checks_text(evidence: &[Evidence]) -> String {
+    evidence
+        .iter()
+        .map(|record| wrap(&finding(record), "  ", "    "))
+        .collect()
+}
+
+/// Describes an agent's report, labelled as what it is.
+#[must_use]
+pub fn report_text(report: &Report) -> String {
+    let mut text = String::from("agent report (self-reported, not verified)\n");
+    text.push_str(&wrap(&visible_lines(&report.summary), "  ", "  "));
+    for change in &report.changes {
+        text.push_str(&wrap(&visible(change), "  - ", "    "));
+    }
+    text
+}
+
+fn attempt_text(attempt: &Attempt) -> String {
+    let worker = attempt.worker_id.as_deref().map(visible);
+    let worker = worker
+        .map(|worker| format!(" on {worker}"))
+        .unwrap_or_default();
+    let code = attempt.failure_code.as_deref().map(failure);
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    let mut text = wrap(
+        &format!(
+            "attempt {}{worker}: {}{code}",
+            attempt.ordinal,
+            visible(&attempt.status)
+        ),
+        "",
+        "  ",
+    );
+    if attempt.evidence.is_empty() {
+        text.push_str("  no checks were recorded\n");
+    } else {
+        text.push_str("  recorded by the Worker:\n");
+        text.push_str(&checks_text(&attempt.evidence));
+    }
+    text
+}
+
+fn finding(record: &Evidence) -> String {
+    let took = milliseconds(record.duration_ms);
+    let exit = record
+        .exit_code
+        .map(|code| format!(", exit {code}"))
+        .unwrap_or_default();
+    match (record.check_index, record.reason.as_str()) {
+        (Some(index), "scoped_check_passed") => format!("check {} passed{exit}, {took}", index + 1),
+        (Some(index), "scoped_check_failed") => format!("check {} FAILED{exit}, {took}", index + 1),
+        (Some(index), "scoped_check_timeout") => {
+            format!("check {} TIMED OUT after {took}", index + 1)
+        }
+        _ => format!(
+            "{}: {}{exit}, {took}",
+            visible(&record.phase),
+            visible(&record.reason)
+        ),
+    }
+}
+
+/// A failure code with what it means, where it is known.
+pub(crate) fn failure(code: &str) -> String {
+    let meaning = match code {
+        "invalid_task" => "the Worker refused the task",
+        "scoped_test_failed" => "a declared check failed",
+        "execution_failed" => "plugin, git or workspace failed",
+        "max_attempts_exceeded" => "no attempts left",
+        _ => return visible(code),
+    };
+    format!("{code}: {meaning}")
+}
+
+fn present(time: &str) -> Option<String> {
+    (!time.is_empty()).then(|| moment(time))
+}
