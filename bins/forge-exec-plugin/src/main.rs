@@ -1,3 +1,10 @@
-//! Any command as a workspace plugin.
+//! Any command as a workspace plugin. It parses nothing and decides nothing; the library does.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(code) = process_tree::run_wrapper_if_asked() {
+        return code;
+    }
+    reference_plugins::exec_plugin::main_from(std::env::args_os())
+}

@@ -1,0 +1,10 @@
+//! The plugin as its host sees it: a process, its frames, its end, and what is left of it.
+
+#[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod command;
+#[cfg(test)]
+mod ends;
+#[cfg(test)]
+mod support;
