@@ -135,11 +135,15 @@ impl Workspace {
 
     /// What the ref holds: commit, kind, tree and parents.
     async fn held(&self, name: &CandidateRef) -> Result<Option<String>, GitError> {
+        let name = name.to_string();
         let call = Call::new("for-each-ref", Some(self.base.repository.common_dir()))
-            .arg("--format=%(objectname) %(objecttype) %(tree) %(parent)")
-            .arg(name.to_string());
+            .arg("--format=%(refname) %(objectname) %(objecttype) %(tree) %(parent)")
+            .arg(&name);
         let answer = self.git.run(call).await?;
-        let text = visible_bytes(answer.trim_ascii_end());
-        Ok((!text.is_empty()).then_some(text))
+        // The pattern also matches refs below a folder of that name.
+        let held = answer
+            .split(|byte| *byte == b'\n')
+            .find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b" "));
+        Ok(held.map(visible_bytes))
     }
 }

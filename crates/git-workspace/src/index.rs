@@ -1,4 +1,11 @@
-//! Reads from our own index which of its entries are links to commits (submodules).
+//! Reads from our own index what git would not tell without another process: which entries are
+//! links to commits (submodules), and whether git could overlook an edit of one of them.
+//!
+//! Git takes a file for unchanged if its size and times are those of the index, down to seconds
+//! only in the usual build, unless the file was *modified* as late as the index was written. A
+//! file whose modification time was put back evades that: edited again in the same second, with
+//! the same size and the time put back once more, it looks unchanged. [`Facts::may_hide_edits`]
+//! tells, by the change time, that there is such a file.
 //!
 //! The format is git's documented index format, versions 2 and 3; the version is pinned by the
 //! configuration of every run. Asking git for the same would cost one more process per attempt.
@@ -8,7 +15,16 @@ use std::collections::BTreeMap;
 /// The entries with mode 160000: path and commit.
 pub(crate) type Gitlinks = BTreeMap<Vec<u8>, [u8; 20]>;
 
+/// What the entries of an index say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) links: Gitlinks,
+    /// Whether git could take an edited file for an unchanged one.
+    pub(crate) may_hide_edits: bool,
+}
+
 const HEADER: usize = 12;
+const MODIFIED_AT: usize = 8;
 /// Times, device, inode, mode, owner, group and size, before the object name.
 const MODE_AT: usize = 24;
 const NAME_AT: usize = 40;
@@ -17,18 +33,20 @@ const PATH_AT: usize = 62;
 const GITLINK: u32 = 0o160_000;
 const EXTENDED: u16 = 0x4000;
 
-/// Returns the links to commits, or `None` if this is not such an index.
-pub(crate) fn gitlinks(index: &[u8]) -> Option<Gitlinks> {
+/// Reads an index that was written in the second `written`; `None` if it is no such index.
+pub(crate) fn facts(index: &[u8], written: i64) -> Option<Facts> {
     let signature = index.get(..4)?;
     let version = number(index, 4)?;
     if signature != b"DIRC" || !matches!(version, 2 | 3) {
         return None;
     }
-    let mut links = Gitlinks::new();
+    let mut facts = Facts::default();
     let mut at = HEADER;
     for _ in 0..number(index, 8)? {
         let entry = index.get(at..)?;
         let mode = number(entry, MODE_AT)?;
+        let (changed, modified) = (number(entry, 0)?, number(entry, MODIFIED_AT)?);
+        facts.may_hide_edits |= i64::from(changed) >= written && i64::from(modified) < written;
         let flags = u16::from_be_bytes(entry.get(FLAGS_AT..PATH_AT)?.try_into().ok()?);
         let path_at = if flags & EXTENDED == 0 {
             PATH_AT
@@ -38,7 +56,7 @@ pub(crate) fn gitlinks(index: &[u8]) -> Option<Gitlinks> {
         let rest = entry.get(path_at..)?;
         let path = rest.get(..rest.iter().position(|byte| *byte == 0)?)?;
         if mode == GITLINK {
-            links.insert(
+            facts.links.insert(
                 path.to_vec(),
                 entry.get(NAME_AT..FLAGS_AT)?.try_into().ok()?,
             );
@@ -46,7 +64,7 @@ pub(crate) fn gitlinks(index: &[u8]) -> Option<Gitlinks> {
         // One to eight NUL bytes fill the entry up to a multiple of eight.
         at = at.checked_add((path_at + path.len() + 8) & !7)?;
     }
-    Some(links)
+    Some(facts)
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
@@ -58,6 +76,10 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn gitlinks(index: &[u8]) -> Option<Gitlinks> {
+        facts(index, 1).map(|facts| facts.links)
+    }
 
     fn index(entries: &[(&str, u32)]) -> Vec<u8> {
         let mut bytes = b"DIRC".to_vec();
@@ -90,6 +112,19 @@ mod tests {
                 [(b"sub".to_vec(), [7; 20])]
             );
         }
+    }
+
+    #[test]
+    fn a_time_put_back_in_the_second_of_writing_may_hide_edits() {
+        let mut bytes = index(&[("file", 0o100_644)]);
+        let mut hides = |changed: u8, modified: u8, written| {
+            (bytes[HEADER + 3], bytes[HEADER + MODIFIED_AT + 3]) = (changed, modified);
+            facts(&bytes, written).unwrap().may_hide_edits
+        };
+        assert!(hides(10, 4, 10));
+        assert!(hides(11, 4, 10));
+        assert!(!hides(9, 4, 10), "a later edit has a later change time");
+        assert!(!hides(10, 10, 10), "git compares the content itself");
     }
 
     #[test]

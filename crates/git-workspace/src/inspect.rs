@@ -38,11 +38,12 @@ impl Git {
             .args(["--verify", "--quiet", "--end-of-options"])
             .arg(format!("{revision}^{{commit}}"));
         let captured = self.capture(call).await?;
+        let unknown = || GitError::UnknownRevision {
+            repository: repository.path().to_owned(),
+            revision: visible(revision),
+        };
         if !captured.exit.is_success() {
-            return Err(GitError::UnknownRevision {
-                repository: repository.path().to_owned(),
-                revision: visible(revision),
-            });
+            return Err(unknown());
         }
         let name = captured.stdout.trim_ascii_end();
         if name.len() == 64 {
@@ -51,7 +52,8 @@ impl Git {
                 format: "sha256".to_owned(),
             });
         }
-        parse_sha("rev-parse", name)
+        // An excluded revision (`^HEAD`) is an answer too, but no commit.
+        parse_sha("rev-parse", name).map_err(|_| unknown())
     }
 
     /// Gives the differences between two commits as a patch, without colours, external programs

@@ -46,6 +46,16 @@ impl PrivateGit {
         self.dir.path().join("index")
     }
 
+    /// Removes the lock that a killed git left on the index; git runs here one at a time. Blocks.
+    pub(crate) fn remove_stale_lock(index: &Path) -> Result<(), GitError> {
+        match fs_err::remove_file(index.with_extension("lock")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::io("remove a stale lock of the index")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Points HEAD at another commit, for commands that look at it.
     pub(crate) fn set_head(&self, base: &Base) -> Result<(), GitError> {
         fs_err::write(self.dir.path().join("HEAD"), format!("{}\n", base.commit))

@@ -3,6 +3,7 @@
 use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use bounded::{GitSha, text::visible_bytes};
@@ -152,7 +153,7 @@ impl Workspace {
                 _ => error,
             });
         }
-        submodules::check_none_added(&self.links, &self.read_links().await?)?;
+        submodules::check_none_added(&self.links, &self.read_index().await?)?;
         let answer = self.git.run(self.private.call("write-tree")).await?;
         let tree = parse_sha("write-tree", &answer)?;
         Ok(Snapshot {
@@ -227,7 +228,7 @@ impl Workspace {
             self.base.commit.as_str(),
         ]);
         self.git.run(call).await?;
-        self.links = self.read_links().await?;
+        self.links = self.read_index().await?;
         Ok(())
     }
 
@@ -248,24 +249,22 @@ impl Workspace {
 
     /// Checks, without git, all that has to hold before git may look at the workspace.
     async fn check_intact(&self) -> Result<(), GitError> {
-        let (folder, expected, base, links) = (
-            self.path().to_owned(),
-            self.identity,
-            self.base.commit,
-            self.links.clone(),
-        );
+        let (folder, index) = (self.path().to_owned(), self.private.index());
+        let (expected, base, links) = (self.identity, self.base.commit, self.links.clone());
         blocking(move || {
             if identity(&folder) != Some(expected) {
                 return Err(WorkspaceFault::Replaced.into());
             }
             head::check(&folder, &base)?;
             submodules::check_empty(&folder, &links)?;
-            Ok(())
+            PrivateGit::remove_stale_lock(&index)
         })
         .await
     }
 
-    async fn read_links(&self) -> Result<Gitlinks, GitError> {
+    /// Reads what git has just written into the index, and sees to it that git compares the
+    /// content of every file next time where sizes and times would not tell enough.
+    async fn read_index(&self) -> Result<Gitlinks, GitError> {
         let path: PathBuf = self.private.index();
         blocking(move || {
             let bytes = match safe_fs::read_bounded(&path, INDEX_BYTES) {
@@ -274,8 +273,24 @@ impl Workspace {
                 Err(error) if error.is_not_found() => return Ok(Gitlinks::new()),
                 Err(error) => return Err(error.into()),
             };
-            index::gitlinks(&bytes)
-                .ok_or_else(|| unexpected("add", b"an index of an unknown format"))
+            let written = fs_err::metadata(&path)
+                .map_err(GitError::io("examine the index"))?
+                .mtime();
+            let facts = index::facts(&bytes, written)
+                .ok_or_else(|| unexpected("add", b"an index of an unknown format"))?;
+            if facts.may_hide_edits {
+                // Git trusts no entry that is younger than its index.
+                fs_err::OpenOptions::new()
+                    .write(true)
+                    .open(&path)
+                    .and_then(|index| {
+                        index
+                            .file()
+                            .set_modified(UNIX_EPOCH + Duration::from_secs(1))
+                    })
+                    .map_err(GitError::io("date back the index"))?;
+            }
+            Ok(facts.links)
         })
         .await
     }

@@ -1,0 +1,249 @@
+//! What counts as a change, for names and files of every kind.
+
+use std::{
+    ffi::OsStr,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, symlink},
+    },
+};
+
+use git_workspace::{GitError, WorkspaceFault};
+
+use crate::support::{Lab, raw_in};
+
+#[tokio::test]
+async fn an_untouched_workspace_has_the_tree_of_its_base() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert!(!snapshot.changed());
+    assert_eq!(snapshot.tree(), workspace.base().tree());
+}
+
+#[tokio::test]
+async fn what_looks_like_a_change_but_is_none() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    fs_err::create_dir_all(path.join("ignored/deep")).unwrap();
+    fs_err::write(path.join("ignored/deep/file"), "ignored").unwrap();
+    fs_err::create_dir(path.join("empty")).unwrap();
+    // Touched, rewritten with the same content, added to the plugin's own index.
+    fs_err::write(path.join("README"), "read me\n").unwrap();
+    fs_err::write(path.join("temporary"), "x").unwrap();
+    raw_in(&path, &["add", "temporary"]);
+    fs_err::remove_file(path.join("temporary")).unwrap();
+    assert!(!workspace.snapshot().await.unwrap().changed());
+}
+
+#[tokio::test]
+async fn additions_edits_removals_and_modes_are_changes() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    fs_err::write(path.join("src/lib.txt"), "edited\n").unwrap();
+    fs_err::remove_file(path.join("README")).unwrap();
+    fs_err::create_dir(path.join("new")).unwrap();
+    fs_err::write(path.join("new/script"), "#!/bin/sh\n").unwrap();
+    fs_err::set_permissions(path.join("new/script"), PermissionsExt::from_mode(0o755)).unwrap();
+    symlink("/etc/passwd", path.join("outside")).unwrap();
+    symlink("..", path.join("up")).unwrap();
+
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert!(snapshot.changed());
+    let expected = [".gitignore", "new/script", "outside", "src/lib.txt", "up"];
+    assert_eq!(lab.files(snapshot.tree()), expected);
+    let listing = lab.raw(&["ls-tree", "-r", snapshot.tree().as_str()]);
+    assert!(
+        listing.contains("100755") && listing.matches("120000").count() == 2,
+        "{listing}"
+    );
+    // A link is stored as such, whatever it points to.
+    assert_eq!(lab.content(snapshot.tree(), "outside"), "/etc/passwd");
+}
+
+#[tokio::test]
+async fn a_folder_replaced_by_a_link_takes_nothing_from_its_target() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let (path, outside) = (workspace.path().to_owned(), lab.root.join("outside"));
+    fs_err::create_dir(&outside).unwrap();
+    fs_err::write(outside.join("lib.txt"), "secret").unwrap();
+    fs_err::remove_dir_all(path.join("src")).unwrap();
+    symlink(&outside, path.join("src")).unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert_eq!(lab.files(snapshot.tree()), [".gitignore", "README", "src"]);
+    assert_eq!(
+        lab.content(snapshot.tree(), "src"),
+        outside.to_str().unwrap()
+    );
+}
+
+#[tokio::test]
+async fn names_of_any_bytes_are_kept() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let names: [&[u8]; 9] = [
+        b"new\nline",
+        b"quote\"and'",
+        b"\xff\xfenot-utf8",
+        b"-leading-dash",
+        b":(top)magic",
+        b"tab\there",
+        b" spaces ",
+        b"readme",
+        b"#hash",
+    ];
+    for name in names {
+        fs_err::write(workspace.path().join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    let snapshot = workspace.snapshot().await.unwrap();
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    assert_eq!(lab.files(snapshot.tree()).len(), 3 + names.len());
+    // `README` and `readme` are two files.
+    assert_eq!(lab.content(snapshot.tree(), "readme"), "readme");
+    assert_eq!(lab.content(snapshot.tree(), "README"), "read me");
+}
+
+#[tokio::test]
+async fn checks_may_not_change_what_belongs_to_the_candidate() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    fs_err::write(path.join("new"), "new\n").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+
+    // Touched, and ignored output of a build.
+    fs_err::write(path.join("new"), "new\n").unwrap();
+    fs_err::create_dir(path.join("ignored")).unwrap();
+    fs_err::write(path.join("ignored/output"), "").unwrap();
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+
+    let refused = async |named: &str| {
+        let error = workspace.verify_unchanged(&snapshot).await.unwrap_err();
+        assert!(
+            matches!(&error, GitError::ChecksMutated { paths } if paths == named),
+            "{error}"
+        );
+    };
+    fs_err::write(path.join("README"), "changed").unwrap();
+    refused("`README`").await;
+    fs_err::remove_file(path.join("README")).unwrap();
+    refused("`README`").await;
+    fs_err::write(path.join("README"), "read me\n").unwrap();
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    for number in 0..7 {
+        fs_err::write(path.join(format!("out{number}\u{1b}")), "").unwrap();
+    }
+    let error = workspace
+        .verify_unchanged(&snapshot)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with(" and 2 more") && error.contains("`out0\\u{1b}`"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn the_operators_ignore_file_counts() {
+    let lab = Lab::new();
+    fs_err::write(lab.repo.join(".git/info/exclude"), "*.local\n").unwrap();
+    let mut workspace = lab.workspace().await;
+    fs_err::write(workspace.path().join("settings.local"), "secret").unwrap();
+    assert!(!workspace.snapshot().await.unwrap().changed());
+}
+
+#[tokio::test]
+async fn an_ignored_repository_is_no_fault_and_a_nested_one_is() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    let nest = |name: &str, with_commit: bool| {
+        fs_err::create_dir_all(path.join(name)).unwrap();
+        raw_in(&path.join(name), &["init", "--quiet"]);
+        fs_err::write(path.join(name).join("file"), "x").unwrap();
+        if with_commit {
+            raw_in(&path.join(name), &["add", "file"]);
+            raw_in(&path.join(name), &["commit", "--quiet", "-m", "nested"]);
+        }
+    };
+    nest("ignored/dependency", true);
+    assert!(!workspace.snapshot().await.unwrap().changed());
+
+    for (name, with_commit) in [("with", true), ("deep/without", false)] {
+        nest(name, with_commit);
+        let error = workspace.snapshot().await.unwrap_err();
+        let GitError::InvalidWorkspace(fault) = error else {
+            panic!("{error}")
+        };
+        assert_eq!(
+            fault,
+            WorkspaceFault::NestedRepository {
+                path: name.to_owned()
+            }
+        );
+        fs_err::remove_dir_all(path.join(name)).unwrap();
+    }
+    assert!(!workspace.snapshot().await.unwrap().changed());
+}
+
+#[tokio::test]
+async fn submodules_stay_what_they_are() {
+    let lab = Lab::new();
+    let commit = lab.head();
+    let entry = format!("160000,{commit},modules/sub");
+    lab.raw(&["update-index", "--add", "--cacheinfo", &entry]);
+    lab.raw(&["commit", "--quiet", "-m", "a submodule"]);
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    let sub = path.join("modules/sub");
+    assert!(sub.is_dir());
+    assert!(!workspace.snapshot().await.unwrap().changed());
+
+    fs_err::write(sub.join("file"), "x").unwrap();
+    let error = workspace.snapshot().await.unwrap_err();
+    let GitError::InvalidWorkspace(fault) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        fault,
+        WorkspaceFault::SubmoduleFilled {
+            path: "modules/sub".to_owned()
+        }
+    );
+
+    fs_err::remove_dir_all(path.join("modules")).unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert!(snapshot.changed());
+    assert!(
+        !lab.files(snapshot.tree())
+            .contains(&"modules/sub".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_large_file_is_stored_as_it_is() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let file = fs_err::File::create(workspace.path().join("large")).unwrap();
+    file.set_len(48 << 20).unwrap();
+    drop(file);
+    let snapshot = workspace.snapshot().await.unwrap();
+    let size = lab.raw(&["cat-file", "-s", &format!("{}:large", snapshot.tree())]);
+    assert_eq!(size, (48_u64 << 20).to_string());
+}
+
+#[tokio::test]
+async fn a_base_without_files_can_be_filled() {
+    let lab = Lab::empty();
+    lab.raw(&["init", "--quiet", "--initial-branch=main", "."]);
+    lab.commit_all("nothing");
+    let mut workspace = lab.workspace().await;
+    assert!(!workspace.snapshot().await.unwrap().changed());
+    fs_err::write(workspace.path().join("first"), "first").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert_eq!(lab.files(snapshot.tree()), ["first"]);
+}

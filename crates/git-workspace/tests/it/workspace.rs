@@ -1,0 +1,334 @@
+//! What a plugin finds in a workspace, and what is left in the repository and the roots.
+
+use std::{os::unix::fs::symlink, path::Path, time::Duration};
+
+use git_workspace::{GitError, GitLimits, remove_leftovers};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Lab, candidate, main_branch, raw_in, subject};
+
+#[tokio::test]
+async fn a_workspace_is_a_clean_repository_at_the_base() {
+    let lab = Lab::new();
+    let workspace = lab.workspace().await;
+    let path = workspace.path();
+    assert!(path.starts_with(&lab.worktrees));
+    assert_eq!(
+        fs_err::read(path.join("src/lib.txt")).unwrap(),
+        b"one\ntwo\n"
+    );
+    assert_eq!(raw_in(path, &["rev-parse", "HEAD"]), lab.head().to_string());
+    assert_eq!(
+        raw_in(path, &["rev-parse", "--show-toplevel"]),
+        path.to_str().unwrap()
+    );
+    assert_eq!(raw_in(path, &["status", "--porcelain"]), "");
+    assert_eq!(raw_in(path, &["log", "--format=%s"]), "base");
+    assert_eq!(raw_in(path, &["diff", "HEAD"]), "");
+    assert!(!path.join(".git/hooks").exists());
+    raw_in(path, &["fsck", "--strict"]);
+}
+
+#[tokio::test]
+async fn the_repository_gains_a_candidate_and_nothing_else() {
+    let lab = Lab::new();
+    lab.raw(&["config", "user.name", "Operator"]);
+    fs_err::write(lab.repo.join("README"), "the operator is editing").unwrap();
+    let before = outside_objects(&lab.repo);
+    let mut workspace = lab.workspace().await;
+    fs_err::write(workspace.path().join("new"), "new\n").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    workspace
+        .commit(&snapshot, &subject("feat: new"), None, &candidate(1))
+        .await
+        .unwrap();
+    workspace.remove().await.unwrap();
+
+    let mut after = outside_objects(&lab.repo);
+    after.retain(|(path, _)| !path.starts_with(".git/refs/agent-forge"));
+    assert_eq!(after, before);
+    assert_eq!(fs_err::read_dir(&lab.worktrees).unwrap().count(), 0);
+    assert_eq!(fs_err::read_dir(&lab.runtime).unwrap().count(), 0);
+    lab.raw(&["fsck", "--strict"]);
+    // The ref keeps the candidate.
+    lab.raw(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(
+        lab.raw(&["show", "-s", "--format=%s", &candidate(1).to_string()]),
+        "feat: new"
+    );
+}
+
+#[tokio::test]
+async fn a_workspace_made_ahead_moves_to_a_newer_base() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    lab.raw(&["rm", "--quiet", "README"]);
+    fs_err::write(lab.repo.join("src/lib.txt"), "three\n").unwrap();
+    fs_err::write(lab.repo.join("added"), "added\n").unwrap();
+    lab.commit_all("second");
+    let base = lab.base().await;
+    workspace.move_to(&base).await.unwrap();
+
+    let path = workspace.path();
+    assert_eq!(fs_err::read(path.join("src/lib.txt")).unwrap(), b"three\n");
+    assert!(path.join("added").exists() && !path.join("README").exists());
+    assert_eq!(raw_in(path, &["rev-parse", "HEAD"]), lab.head().to_string());
+    assert_eq!(raw_in(path, &["status", "--porcelain"]), "");
+    assert!(!workspace.snapshot().await.unwrap().changed());
+}
+
+#[tokio::test]
+async fn eight_workspaces_of_one_repository_at_once() {
+    let lab = Lab::new();
+    let base = lab.base().await;
+    let mut attempts = tokio::task::JoinSet::new();
+    for number in 0..8 {
+        let (git, base, worktrees, runtime) = (
+            lab.git.clone(),
+            base.clone(),
+            lab.worktrees.clone(),
+            lab.runtime.clone(),
+        );
+        attempts.spawn(async move {
+            let mut workspace = git.prepare(&base, &worktrees, &runtime).await.unwrap();
+            let file = workspace.path().join("src/lib.txt");
+            fs_err::write(file, format!("attempt {number}\n")).unwrap();
+            let snapshot = workspace.snapshot().await.unwrap();
+            let name = candidate(number);
+            let commit = workspace
+                .commit(&snapshot, &subject("fix: one"), None, &name)
+                .await
+                .unwrap();
+            workspace.remove().await.unwrap();
+            (number, commit)
+        });
+    }
+    let done = attempts.join_all().await;
+    assert_eq!(done.len(), 8);
+    for (number, commit) in done {
+        assert_eq!(
+            lab.content(&commit, "src/lib.txt"),
+            format!("attempt {number}")
+        );
+        let held = lab.raw(&["rev-parse", &candidate(number).to_string()]);
+        assert_eq!(held, commit.to_string());
+    }
+}
+
+#[tokio::test]
+async fn text_attributes_apply_and_filters_stay_silent() {
+    let lab = Lab::new();
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n";
+    fs_err::write(lab.repo.join("big.bin"), pointer).unwrap();
+    fs_err::write(lab.repo.join("dos.txt"), "a\nb\n").unwrap();
+    lab.commit_all("files");
+    let attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n*.txt text eol=crlf\n";
+    fs_err::write(lab.repo.join(".gitattributes"), attributes).unwrap();
+    lab.commit_all("attributes");
+
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    assert_eq!(
+        fs_err::read_to_string(path.join("big.bin")).unwrap(),
+        pointer
+    );
+    assert_eq!(fs_err::read(path.join("dos.txt")).unwrap(), b"a\r\nb\r\n");
+    assert!(!workspace.snapshot().await.unwrap().changed());
+    fs_err::write(path.join("dos.txt"), "a\r\nb\r\nc\r\n").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert_eq!(lab.content(snapshot.tree(), "dos.txt"), "a\nb\nc");
+    assert_eq!(lab.content(snapshot.tree(), "big.bin"), pointer.trim_end());
+}
+
+#[tokio::test]
+async fn an_object_missing_from_the_repository_is_not_fetched() {
+    let lab = Lab::new();
+    let blob = lab.raw(&["rev-parse", "HEAD:README"]);
+    fs_err::remove_file(
+        lab.repo
+            .join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..])),
+    )
+    .unwrap();
+    let base = lab.base().await;
+    let error = lab
+        .git
+        .prepare(&base, &lab.worktrees, &lab.runtime)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            GitError::Failed {
+                command: "read-tree",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.to_string().contains(&blob), "{error}");
+    assert_eq!(fs_err::read_dir(&lab.worktrees).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn limits_and_cancellation_end_git_with_their_own_errors() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    fs_err::write(workspace.path().join("file"), "changed").unwrap();
+    let short = GitLimits {
+        timeout: Duration::ZERO,
+        ..GitLimits::default()
+    };
+    workspace.set_git(lab.git.clone().with_limits(short));
+    let error = workspace.snapshot().await.unwrap_err();
+    assert!(
+        matches!(error, GitError::Timeout { command: "add", .. }),
+        "{error}"
+    );
+
+    // The index lock of the killed git is no obstacle. A tree is named in 40 digits and a line feed.
+    for (output_bytes, fits) in [(41, true), (40, false)] {
+        let limits = GitLimits {
+            output_bytes,
+            ..GitLimits::default()
+        };
+        workspace.set_git(lab.git.clone().with_limits(limits));
+        match workspace.snapshot().await {
+            Ok(_) => assert!(fits),
+            Err(GitError::OutputLimit {
+                command: "write-tree",
+                limit: 40,
+            }) => assert!(!fits),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    workspace.set_git(lab.git.clone().with_cancel(cancel));
+    let error = workspace.snapshot().await.unwrap_err();
+    assert!(matches!(error, GitError::Cancelled), "{error}");
+    workspace.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn stale_locks_of_killed_processes_do_not_stop_an_attempt() {
+    let lab = Lab::new();
+    let git_dir = lab.repo.join(".git");
+    for lock in [
+        "index.lock",
+        "HEAD.lock",
+        "packed-refs.lock",
+        "shallow.lock",
+        "config.lock",
+    ] {
+        fs_err::write(git_dir.join(lock), "").unwrap();
+    }
+    fs_err::write(git_dir.join("refs/heads/main.lock"), "").unwrap();
+    let own = git_dir.join(format!("{}.lock", candidate(1)));
+    fs_err::create_dir_all(own.parent().unwrap()).unwrap();
+    fs_err::write(&own, "").unwrap();
+
+    let mut workspace = lab.workspace().await;
+    // The plugin's own git was killed as well.
+    fs_err::write(workspace.path().join(".git/index.lock"), "").unwrap();
+    fs_err::write(workspace.path().join("new"), "new").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    let commit = workspace
+        .commit(&snapshot, &subject("fix: it"), None, &candidate(1))
+        .await
+        .unwrap();
+    assert_eq!(
+        lab.raw(&["rev-parse", &candidate(1).to_string()]),
+        commit.to_string()
+    );
+    assert!(!own.exists());
+}
+
+#[tokio::test]
+async fn a_dropped_workspace_leaves_nothing_and_leftovers_are_found() {
+    let lab = Lab::new();
+    let keep = lab.root.join("keep");
+    fs_err::create_dir(&keep).unwrap();
+    drop(lab.workspace().await);
+    assert_eq!(fs_err::read_dir(&lab.worktrees).unwrap().count(), 0);
+
+    // A killed Worker runs no destructors.
+    std::mem::forget(lab.workspace().await);
+    symlink(&keep, lab.worktrees.join("forge-worktree-link")).unwrap();
+    fs_err::create_dir(lab.worktrees.join("of-the-operator")).unwrap();
+    let removed = remove_leftovers(&lab.worktrees).await.unwrap();
+    assert_eq!(removed.len(), 2);
+    assert!(keep.exists());
+    let left: Vec<_> = fs_err::read_dir(&lab.worktrees)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["of-the-operator"]);
+}
+
+#[tokio::test]
+async fn the_base_branch_may_be_rewritten_or_deleted_during_an_attempt() {
+    let lab = Lab::new();
+    let base = lab.head();
+    let mut workspace = lab.workspace().await;
+    lab.raw(&["checkout", "--quiet", "--orphan", "other"]);
+    lab.commit_all("unrelated");
+    lab.raw(&["branch", "--quiet", "-D", "main"]);
+    fs_err::write(workspace.path().join("new"), "new").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    let commit = workspace
+        .commit(&snapshot, &subject("fix: it"), None, &candidate(1))
+        .await
+        .unwrap();
+    assert_eq!(
+        lab.raw(&["rev-parse", &format!("{commit}^")]),
+        base.to_string()
+    );
+    let error = lab
+        .git
+        .check_base(&lab.repo, &base, &main_branch())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, GitError::BranchMissing { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_shared_repository_stays_writable_for_its_group() {
+    let lab = Lab::new();
+    lab.raw(&["config", "core.sharedRepository", "group"]);
+    let mut workspace = lab.workspace().await;
+    fs_err::write(workspace.path().join("new"), "shared content").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    let blob = lab.raw(&["rev-parse", &format!("{}:new", snapshot.tree())]);
+    let folder = lab.repo.join(".git/objects").join(&blob[..2]);
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs_err::metadata(folder).unwrap().permissions());
+    assert_eq!(mode & 0o020, 0o020, "{mode:o}");
+}
+
+/// Every file of a repository but its objects, with its content.
+fn outside_objects(repo: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![repo.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs_err::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path
+                .strip_prefix(repo)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            if path.is_dir() {
+                if name != ".git/objects" {
+                    folders.push(path);
+                }
+            } else {
+                found.push((name, fs_err::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
