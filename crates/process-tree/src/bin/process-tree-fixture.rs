@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getpgrp, getpid, getsid, setsid};
-use process_tree::{Spec, Wrapper, run_wrapper_if_asked, spawn};
+use process_tree::{Capture, Spec, Wrapper, capture, run_wrapper_if_asked, spawn};
+use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
     if let Some(code) = run_wrapper_if_asked() {
@@ -115,6 +116,12 @@ fn act(mut words: impl Iterator<Item = String>) -> io::Result<u8> {
                 let mask = SigSet::thread_get_mask()?;
                 say(&mask.iter().count().to_string())?;
             }
+            "ignored" => {
+                let status = std::fs::read_to_string("/proc/self/status")?;
+                for line in status.lines().filter(|line| line.starts_with("SigIgn")) {
+                    say(line)?;
+                }
+            }
             "cwd" => say(&std::env::current_dir()?.to_string_lossy())?,
             "signal" => {
                 let signal = i32::try_from(number(&mut words)?).map_err(io::Error::other)?;
@@ -124,7 +131,9 @@ fn act(mut words: impl Iterator<Item = String>) -> io::Result<u8> {
             "stop-parent" => kill(Pid::parent(), Signal::SIGSTOP)?,
             "exit" => return u8::try_from(number(&mut words)?).map_err(io::Error::other),
             // Is the host of the rest, and waits for ever.
-            "host" => host(words.by_ref().collect())?,
+            "host" => host(words.by_ref().collect(), false)?,
+            // Is the host of the rest, and passes its output on.
+            "host-of" => host(words.by_ref().collect(), true)?,
             other => return Err(io::Error::other(format!("no such word `{other}`"))),
         }
     }
@@ -153,7 +162,7 @@ fn start(keep: &str, words: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-fn host(words: Vec<String>) -> io::Result<()> {
+fn host(words: Vec<String>, to_the_end: bool) -> io::Result<()> {
     let exe = std::env::current_exe()?;
     let argv = std::iter::once(exe.into_os_string()).chain(words.into_iter().map(OsString::from));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -162,6 +171,13 @@ fn host(words: Vec<String>) -> io::Result<()> {
         .build()?;
     runtime.block_on(async {
         let wrapper = Wrapper::current_exe()?;
+        if to_the_end {
+            let limits = Capture::new(Duration::from_secs(60), 100_000);
+            let none = CancellationToken::new();
+            let done = capture(&wrapper, Spec::new(argv), limits, &none).await;
+            let done = done.map_err(io::Error::other)?;
+            return io::stdout().write_all(&done.stdout);
+        }
         let _child = spawn(&wrapper, Spec::new(argv))
             .await
             .map_err(io::Error::other)?;

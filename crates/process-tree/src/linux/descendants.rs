@@ -2,7 +2,8 @@
 //!
 //! A number read from `/proc` may belong to somebody else a moment later. So a signal goes
 //! through a pidfd only, and only after the process behind the pidfd was seen to be the one
-//! that was found: same start time, same parent chain.
+//! that was found: the same number with the same start time. The parent is not compared, as it
+//! changes whenever a parent ends.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -154,10 +154,9 @@ impl Tree {
             ask: ladder.ask.map(|signal| signal.to_nix() as i32),
             grace,
         };
-        // A send that fails shows as the wrapper's end in the wait that follows.
-        let _lost = self.link.try_io(Interest::WRITABLE, || {
-            control::send(&self.link, &order.encode(), None)
-        });
+        // Past tokio, which may not have noticed yet that the link can be written to. A send that
+        // fails shows as the wrapper's end in the wait that follows.
+        let _lost = control::send(&self.link, &order.encode(), None);
         match timeout(grace + KILL, self.wait()).await {
             Ok(Ok(exit)) => exit,
             Ok(Err(_)) => Exit {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{SigHandler, SigSet, Signal, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
@@ -83,8 +83,7 @@ fn start(command: &mut Command, ask_who_holds: bool) -> io::Result<Watch> {
         _ => return Err(io::Error::from(rustix::io::Errno::PROTO)),
     };
     close_on_exec()?;
-    // The program must not start with signals blocked that the host happens to block.
-    SigSet::empty().thread_set_mask()?;
+    default_signals()?;
     let target = command
         .stdin(Stdio::from(stdin))
         .process_group(0)
@@ -132,6 +131,20 @@ fn signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&mask, flags)?)
 }
 
+/// Undoes what the host ignores or blocks, which an exec would hand down: the program would be
+/// deaf to what asks it to end, and without SIGCHLD nobody could be reaped.
+fn default_signals() -> io::Result<()> {
+    // A broken pipe must not end this process; for the program std restores it.
+    let fixed = [Signal::SIGKILL, Signal::SIGSTOP, Signal::SIGPIPE];
+    for signal in Signal::iterator().filter(|signal| !fixed.contains(signal)) {
+        #[expect(unsafe_code, reason = "no safe call sets what a signal does")]
+        // SAFETY: the default action installs no handler, so no code runs in signal context,
+        // and this process has one thread.
+        unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }?;
+    }
+    Ok(SigSet::empty().thread_set_mask()?)
+}
+
 /// Marks every descriptor from 3 up, so that the program starts with 0, 1 and 2 only.
 fn close_on_exec() -> io::Result<()> {
     use nix::libc;
@@ -175,6 +188,10 @@ impl Watch {
                     Children::None => Outlived::None,
                     Children::Some => self.settle(),
                 };
+            }
+            if children == Children::None {
+                // Somebody else reaped the program; waiting for its end would never end.
+                break Outlived::None;
             }
             if self.host_gone {
                 break self.kill_all();
@@ -224,7 +241,7 @@ impl Watch {
         if is_held {
             // A helper at the end of a pipe may be about to end: give it a moment.
             let deadline = now() + HOLDERS_GRACE;
-            while !self.host_gone && now() < deadline {
+            while !self.host_gone && self.inbox.is_empty() && now() < deadline {
                 self.sleep(Some(deadline));
                 if self.reap() == Children::None {
                     return Outlived::None;

@@ -240,6 +240,34 @@ async fn a_wrapper_is_deaf_to_what_asks_it_to_end() {
     assert_eq!(child.wait().await.unwrap().status, Status::Code(8));
 }
 
+/// What a host ignores survives an exec: without SIGCHLD the wrapper could reap nobody.
+#[tokio::test]
+async fn a_host_that_ignores_signals_hands_nothing_down() {
+    let ignore = "import os,signal as s,sys\n\
+        for n in range(1, 32):\n\
+        \x20   if n not in (s.SIGKILL, s.SIGSTOP): s.signal(n, s.SIG_IGN)\n\
+        s.pthread_sigmask(s.SIG_BLOCK, [s.SIGTERM])\n\
+        os.execv(sys.argv[1], sys.argv[1:])";
+    let argv = [
+        "/usr/bin/env",
+        "python3",
+        "-c",
+        ignore,
+        FIXTURE,
+        "host-of",
+        "ignored",
+        "mask",
+    ];
+    let done = run(Spec::new(argv).env([("PATH", "/usr/local/bin:/usr/bin:/bin")])).await;
+    let told = String::from_utf8_lossy(&done.stdout);
+    let (ignored, blocked) = told.trim_end().rsplit_once('\n').unwrap();
+    let ignored = ignored.trim_start_matches("SigIgn:").trim_start();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
+    // The runtime of the program itself ignores SIGPIPE; 32 and 33 are the C library's.
+    let own = 1 << (13 - 1);
+    assert_eq!((ignored & 0x7fff_ffff & !own, blocked), (0, "0"), "{told}");
+}
+
 /// Orphans are reaped while the program runs, not only after it.
 #[tokio::test]
 async fn zombies_do_not_pile_up_under_a_long_program() {
