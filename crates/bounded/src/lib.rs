@@ -17,6 +17,8 @@ mod author;
 mod branch;
 mod duration;
 mod error;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod hex;
 mod names;
 mod prose;
