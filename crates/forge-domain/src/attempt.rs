@@ -89,7 +89,7 @@ impl LiveAttempt {
     /// Rebuilds an attempt from what a store kept of it.
     ///
     /// # Errors
-    /// The ordinal is 0, or the deadline lies before the grant.
+    /// The ordinal is 0.
     pub fn restore(
         id: AttemptId,
         ordinal: u16,
@@ -100,9 +100,6 @@ impl LiveAttempt {
     ) -> Result<Self, Refused> {
         if ordinal == 0 {
             return Err(Refused::Inconsistent("an attempt has the ordinal 0"));
-        }
-        if deadline < leased_at {
-            return Err(Refused::Inconsistent("a deadline lies before its grant"));
         }
         Ok(Self {
             id,
@@ -160,7 +157,6 @@ impl LiveAttempt {
         let changes = self.deadline > latest;
         if changes {
             self.deadline = latest;
-            self.leased_at = self.leased_at.min(latest);
         }
         changes
     }

@@ -5,11 +5,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bounded::GitSha;
-use digest_text::Sha256Text;
 use serde::{Serialize, Serializer};
-use strict_json::{Element, FieldError, Fields, to_forge_frame};
+use strict_json::{Element, FieldError, Fields, Layout, Limits, parse_object, to_forge_frame};
 
-use crate::{CodingTask, EvidenceId, ExecutionLimits, Refused};
+use crate::{CodingTask, DomainError, EvidenceId, ExecutionLimits, Refused};
 
 /// Most records of a batch, and of an attempt.
 pub const MAX_RECORDS: usize = 34;
@@ -47,14 +46,14 @@ macro_rules! names {
         }
 
         impl FromStr for $type {
-            type Err = crate::DomainError;
+            type Err = DomainError;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 Self::ALL
                     .iter()
                     .copied()
                     .find(|value| value.as_str() == text)
-                    .ok_or_else(|| crate::DomainError::rule($field, "is unknown"))
+                    .ok_or_else(|| DomainError::rule($field, "is unknown"))
             }
         }
 
@@ -230,6 +229,23 @@ impl EvidenceRecord {
         })
     }
 
+    /// Reads a canonical form back and refuses every other spelling of the same record.
+    ///
+    /// # Errors
+    /// The text is not the canonical form of a record.
+    pub fn from_canonical(text: &str) -> Result<Self, DomainError> {
+        let limits = Limits {
+            bytes: MAX_BATCH_BYTES,
+            depth: 2,
+        };
+        let object = parse_object(text.as_bytes(), &limits, Layout::Compact)?;
+        let record = Self::from_fields(object.fields("evidence"))?;
+        if record.canonical() != text {
+            return Err(DomainError::rule("evidence", "must be in canonical form"));
+        }
+        Ok(record)
+    }
+
     /// Returns the phase.
     #[must_use]
     pub const fn phase(&self) -> Phase {
@@ -240,12 +256,6 @@ impl EvidenceRecord {
     #[must_use]
     pub fn canonical(&self) -> String {
         String::from_utf8_lossy(&to_forge_frame(self)).into_owned()
-    }
-
-    /// Returns the digest of the canonical form, by which repeats are told from contradictions.
-    #[must_use]
-    pub fn payload_hash(&self) -> Sha256Text {
-        Sha256Text::of(self.canonical().as_bytes())
     }
 }
 
@@ -312,9 +322,9 @@ impl EvidenceBatch {
     ///
     /// # Errors
     /// The batch is empty, too long, too large, or names a record twice.
-    pub fn new(records: Vec<EvidenceRecord>) -> Result<Self, crate::DomainError> {
+    pub fn new(records: Vec<EvidenceRecord>) -> Result<Self, DomainError> {
         if records.is_empty() || records.len() > MAX_RECORDS {
-            return Err(crate::DomainError::rule(
+            return Err(DomainError::rule(
                 "evidence",
                 format!("must hold 1 to {MAX_RECORDS} records"),
             ));
@@ -322,14 +332,11 @@ impl EvidenceBatch {
         let ids: std::collections::BTreeSet<&EvidenceId> =
             records.iter().map(|record| &record.evidence_id).collect();
         if ids.len() != records.len() {
-            return Err(crate::DomainError::rule(
-                "evidence",
-                "must name each record once",
-            ));
+            return Err(DomainError::rule("evidence", "must name each record once"));
         }
         let batch = Self(records);
         if to_forge_frame(&batch).len() > MAX_BATCH_BYTES {
-            return Err(crate::DomainError::rule(
+            return Err(DomainError::rule(
                 "evidence",
                 format!("must be at most {MAX_BATCH_BYTES} bytes"),
             ));
@@ -353,10 +360,10 @@ impl EvidenceBatch {
     ///
     /// # Errors
     /// Names the record and what it breaks.
-    pub fn check(&self, context: &EvidenceContext<'_>) -> Result<(), crate::DomainError> {
+    pub fn check(&self, context: &EvidenceContext<'_>) -> Result<(), DomainError> {
         for (index, record) in self.0.iter().enumerate() {
             let broken = |field: &str, rule: &str| {
-                crate::DomainError::rule(format!("evidence[{index}].{field}"), rule)
+                DomainError::rule(format!("evidence[{index}].{field}"), rule)
             };
             if record.base_sha != *context.task.base_sha() {
                 return Err(broken("base_sha", "must be the base of the task"));

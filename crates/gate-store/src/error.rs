@@ -166,7 +166,24 @@ impl StartupCode {
     }
 }
 
+impl From<rusqlite::Error> for StoreError {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::Database {
+            doing: "work on the database",
+            source,
+        }
+    }
+}
+
 impl StoreError {
+    /// Says what was being done when SQLite failed.
+    pub(crate) fn while_doing(self, doing: &'static str) -> Self {
+        match self {
+            Self::Database { source, .. } => Self::Database { doing, source },
+            other => other,
+        }
+    }
+
     /// Tells whether the caller asked for something that cannot be had; nothing has changed and
     /// the store goes on. Otherwise the store has failed.
     #[must_use]

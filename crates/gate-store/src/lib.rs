@@ -1,6 +1,6 @@
 //! The Gate's memory: jobs, attempts, evidence and workers.
 //!
-//! [`Store`] is what the Gate programs against. An
+//! [`Store`] is what the Gate programs against; [`SqliteStore`] keeps it in one SQLite file. An
 //! answer comes only after the change is durable. Every operation is whole or absent, every state
 //! changes through `forge-domain`, and a database constraint stands behind each invariant.
 //!
@@ -10,6 +10,7 @@
 mod error;
 mod location;
 mod model;
+mod sqlite;
 mod store;
 
 pub use error::{StartupCode, StoreError};
@@ -19,4 +20,5 @@ pub use model::{
     Idempotency, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, MAX_PAGE, NewJob,
     NextDue, Page, Recovery, Retried, Submitted, WorkerView,
 };
+pub use sqlite::SqliteStore;
 pub use store::{Answer, Store};

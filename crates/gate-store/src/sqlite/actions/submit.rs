@@ -1,0 +1,160 @@
+//! Accepting a job, once per idempotency key.
+
+use bounded::GitSha;
+use forge_domain::{JobId, RepositoryId, ResolvedPolicy, Run, SourceRef, Work};
+use jiff::Timestamp;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+
+use crate::sqlite::rows::{JobRow, save_events};
+use crate::sqlite::values::nanos;
+use crate::sqlite::writer::Session;
+use crate::{Idempotency, NewJob, StoreError, Submitted};
+
+pub(in crate::sqlite) fn submit(
+    session: &Session,
+    job: &NewJob,
+    now: Timestamp,
+) -> Result<Submitted, StoreError> {
+    let connection = session.connection();
+    if let Some(idempotency) = &job.idempotency
+        && let Some(first) = first_job(connection, idempotency)?
+    {
+        return Ok(Submitted::Existing(JobRow::at(connection, first)?.view));
+    }
+    if !fits(&job.work, &job.policy) {
+        return Err(StoreError::PolicyMismatch);
+    }
+    let policy = store_policy(connection, &job.policy)?;
+    let work = store_work(connection, &job.work)?;
+    let step = Run::submit(job.work.kind(), &job.policy);
+    let seq = insert(
+        connection,
+        &Row {
+            id: &job.id,
+            kind: job.work.kind().as_str(),
+            pool: job.policy.worker_pool().as_str(),
+            priority: job.priority.get(),
+            policy,
+            work,
+            repository: job
+                .work
+                .coding()
+                .map(forge_domain::CodingTask::repository_id),
+            base: job.work.coding().map(forge_domain::CodingTask::base_sha),
+            source_ref: job.source_ref.as_ref(),
+            retry_of: None,
+        },
+        now,
+    )?;
+    save_events(connection, seq, &step.events, now)?;
+    if let Some(idempotency) = &job.idempotency {
+        connection
+            .prepare_cached("INSERT INTO idempotency_keys (key, body, job) VALUES (?1, ?2, ?3)")?
+            .execute(params![
+                idempotency.key.as_str(),
+                idempotency.body.to_string(),
+                seq
+            ])?;
+    }
+    Ok(Submitted::Created(JobRow::at(connection, seq)?.view))
+}
+
+/// What a new job's row is made of.
+pub(super) struct Row<'a> {
+    pub(super) id: &'a JobId,
+    pub(super) kind: &'static str,
+    pub(super) pool: &'a str,
+    pub(super) priority: i8,
+    pub(super) policy: i64,
+    pub(super) work: i64,
+    pub(super) repository: Option<&'a RepositoryId>,
+    pub(super) base: Option<&'a GitSha>,
+    pub(super) source_ref: Option<&'a SourceRef>,
+    pub(super) retry_of: Option<&'a JobId>,
+}
+
+/// Inserts a pending job.
+pub(super) fn insert(
+    connection: &Connection,
+    row: &Row<'_>,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    let inserted = connection
+        .prepare_cached(
+            "INSERT INTO jobs (id, kind, status, ready, pool, priority, policy, work, repository_id, base_sha, \
+             source_ref, retry_of, attempts, created_at, updated_at) \
+             VALUES (?1, ?2, 'pending', 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?11)",
+        )?
+        .insert(params![
+            row.id.as_str(),
+            row.kind,
+            row.pool,
+            row.priority,
+            row.policy,
+            row.work,
+            row.repository.map(RepositoryId::as_str),
+            row.base.map(GitSha::as_str),
+            row.source_ref.map(SourceRef::as_str),
+            row.retry_of.map(JobId::as_str),
+            nanos(now),
+        ]);
+    match inserted {
+        Err(rusqlite::Error::SqliteFailure(error, _))
+            if error.code == ErrorCode::ConstraintViolation
+                && error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE =>
+        {
+            Err(StoreError::IdTaken { what: "job" })
+        }
+        other => Ok(other?),
+    }
+}
+
+fn first_job(
+    connection: &Connection,
+    idempotency: &Idempotency,
+) -> Result<Option<i64>, StoreError> {
+    let found: Option<(i64, String)> = connection
+        .prepare_cached("SELECT job, body FROM idempotency_keys WHERE key = ?1")?
+        .query_row([idempotency.key.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    match found {
+        Some((job, body)) if body == idempotency.body.to_string() => Ok(Some(job)),
+        Some(_) => Err(StoreError::IdempotencyConflict),
+        None => Ok(None),
+    }
+}
+
+/// A coding policy is for the repository of the task, and a text policy for none.
+fn fits(work: &Work, policy: &ResolvedPolicy) -> bool {
+    match (work.coding(), policy.execution().target()) {
+        (Some(task), Some(target)) => *task.repository_id() == target.repository_id,
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+fn store_policy(connection: &Connection, policy: &ResolvedPolicy) -> Result<i64, StoreError> {
+    let canonical = policy.canonical();
+    let digest = digest_text::Sha256Text::of(canonical.as_bytes()).to_string();
+    let known: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM policies WHERE digest = ?1")?
+        .query_row([&digest], |row| row.get(0))
+        .optional()?;
+    match known {
+        Some(seq) => Ok(seq),
+        None => Ok(connection
+            .prepare_cached("INSERT INTO policies (digest, canonical) VALUES (?1, ?2)")?
+            .insert(params![digest, canonical])?),
+    }
+}
+
+fn store_work(connection: &Connection, work: &Work) -> Result<i64, StoreError> {
+    let mut insert = connection.prepare_cached("INSERT INTO works (kind, body) VALUES (?1, ?2)")?;
+    let seq = match work {
+        Work::Text { input } => insert.insert(params![work.kind().as_str(), input])?,
+        Work::Coding(task) => insert.insert(params![work.kind().as_str(), task.canonical()])?,
+    };
+    Ok(seq)
+}

@@ -1,0 +1,206 @@
+//! The one thread that writes.
+//!
+//! It takes what waits, runs each operation in a savepoint of its own, commits them together and
+//! answers then. While a commit waits for the disk the next operations gather, so that the number
+//! of commits falls as the load rises.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::checkpoint::Pressure;
+use super::rows::Policies;
+use crate::{Answer, StoreError};
+
+/// Most operations of one commit.
+const BATCH: usize = 512;
+
+/// What an operation works with: the connection, inside a savepoint, and what is remembered.
+#[derive(Debug)]
+pub(super) struct Session {
+    connection: Connection,
+    policies: RefCell<Policies>,
+}
+
+impl Session {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            policies: RefCell::default(),
+        }
+    }
+
+    pub(super) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Reads a policy, from memory where it was read before.
+    pub(super) fn policy(&self, seq: i64) -> Result<Arc<forge_domain::ResolvedPolicy>, StoreError> {
+        self.policies.borrow_mut().get(&self.connection, seq)
+    }
+
+    /// Runs one operation; what fails leaves nothing behind.
+    pub(super) fn savepoint<T>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let sql = |sql: &str| -> Result<(), StoreError> {
+            self.connection.prepare_cached(sql)?.execute([])?;
+            Ok(())
+        };
+        let outcome = sql("SAVEPOINT operation").and_then(|()| {
+            let outcome = operation(self);
+            if outcome.is_err() && !self.connection.is_autocommit() {
+                sql("ROLLBACK TO operation")?;
+            }
+            if !self.connection.is_autocommit() {
+                sql("RELEASE operation")?;
+            }
+            outcome
+        });
+        outcome.map_err(|error| error.while_doing(doing))
+    }
+}
+
+/// Sends the answer of an operation, once it is known whether the commit went well.
+type Reply = Box<dyn FnOnce(Option<&str>) + Send>;
+/// Runs an operation; without a session it only makes the reply for a transaction that failed.
+type Operation = Box<dyn FnOnce(Option<&Session>) -> Reply + Send>;
+
+/// The handle of the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Option<Sender<Operation>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(
+        session: Session,
+        pressure: Option<Arc<Pressure>>,
+    ) -> Result<Self, StoreError> {
+        let (queue, operations) = channel();
+        let thread = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || serve(&session, &operations, pressure.as_deref()))
+            .map_err(|error| StoreError::NotCommitted {
+                reason: error.to_string(),
+            })?;
+        Ok(Self {
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    /// Queues an operation; its answer comes after the commit.
+    pub(super) fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
+    ) -> Answer<T> {
+        let (sender, receiver) = oneshot::channel();
+        let queued: Operation = Box::new(move |session| {
+            let outcome = match session {
+                Some(session) => session.savepoint(doing, operation),
+                None => Err(StoreError::Closed),
+            };
+            Box::new(move |failure| {
+                let answer = match failure {
+                    None => outcome,
+                    Some(reason) => Err(StoreError::NotCommitted {
+                        reason: reason.to_owned(),
+                    }),
+                };
+                // Nobody may be waiting any more; the operation stands all the same.
+                drop(sender.send(answer));
+            })
+        });
+        let sent = self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.send(queued).is_ok());
+        Box::pin(async move {
+            if !sent {
+                return Err(StoreError::Closed);
+            }
+            receiver.await.unwrap_or(Err(StoreError::Closed))
+        })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported by the thread itself.
+            drop(thread.join());
+        }
+    }
+}
+
+fn serve(session: &Session, operations: &Receiver<Operation>, pressure: Option<&Pressure>) {
+    while let Ok(first) = operations.recv() {
+        let mut replies = Vec::with_capacity(BATCH);
+        let outcome = commit_batch(session, first, operations, &mut replies);
+        let failure = outcome.err().map(|error| error.to_string());
+        if let Some(reason) = &failure {
+            tracing::error!(
+                reason,
+                operations = replies.len(),
+                "a transaction could not be committed"
+            );
+        }
+        let written = replies.len();
+        for reply in replies {
+            reply(failure.as_deref());
+        }
+        if let Some(pressure) = pressure {
+            pressure.committed(session.connection(), written);
+        }
+    }
+}
+
+fn commit_batch(
+    session: &Session,
+    first: Operation,
+    operations: &Receiver<Operation>,
+    replies: &mut Vec<Reply>,
+) -> Result<(), rusqlite::Error> {
+    let connection = session.connection();
+    let begun = connection
+        .prepare_cached("BEGIN IMMEDIATE")
+        .and_then(|mut begin| begin.execute([]));
+    let mut next = Some(first);
+    while let Some(operation) = next {
+        // Outside of a transaction a savepoint would commit by itself: what cannot be part of the
+        // batch does not run.
+        replies.push(operation((!connection.is_autocommit()).then_some(session)));
+        next = if replies.len() < BATCH {
+            operations.try_recv().ok()
+        } else {
+            None
+        };
+    }
+    begun?;
+    if connection.is_autocommit() {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
+            Some("the transaction was rolled back".to_owned()),
+        ));
+    }
+    let committed = connection
+        .prepare_cached("COMMIT")
+        .and_then(|mut commit| commit.execute([]));
+    if let Err(error) = committed {
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
+        }
+        return Err(error);
+    }
+    Ok(())
+}

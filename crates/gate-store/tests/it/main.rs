@@ -1,0 +1,11 @@
+//! What a store promises, tried against the trait; and what the SQLite store adds to it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail loudly"
+)]
+
+mod fixture;
+mod suite;
