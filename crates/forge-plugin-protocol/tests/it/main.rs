@@ -5,6 +5,8 @@ mod cancel;
 #[cfg(test)]
 mod closing;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod frames;
 #[cfg(test)]
 mod fuzz_corpus;
