@@ -116,7 +116,10 @@ impl GateClient {
     }
 
     /// Asks for all slots of all Workers.
-    pub(crate) async fn workers(&self) -> Result<Vec<Seen<Worker>>, ClientError> {
+    ///
+    /// # Errors
+    /// The Gate cannot be asked.
+    pub async fn workers(&self) -> Result<Vec<Seen<Worker>>, ClientError> {
         let json = self
             .get_json(&["v1", "workers"], &[], "list Workers")
             .await?;

@@ -12,7 +12,7 @@ use crate::view::{Event, Job};
 
 /// Something new about the job that is followed.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub enum Change {
     /// An entry of its journal.
     Event(Seen<Event>),
     /// The attempt that has it went on to another stage.
@@ -27,7 +27,7 @@ pub(crate) enum Change {
 ///
 /// # Errors
 /// The job does not exist, the limit is over, or the Gate refuses to tell.
-pub(crate) async fn follow(
+pub async fn follow(
     client: &GateClient,
     id: &JobId,
     limit: Duration,

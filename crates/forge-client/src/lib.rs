@@ -26,10 +26,12 @@ use cli_shell::{CliError, GlobalOpts, Ui};
 pub use api::{Seen, Submitted};
 pub use commands::Commands;
 pub use error::ClientError;
+pub use follow::{Change, follow};
 pub use http::{GateClient, Settings};
 pub use options::{Connection, Waiting};
-pub use show::{checks_text, job_text, report_text, result_text};
-pub use view::{Attempt, Evidence, Job, JobResult, Report};
+pub use show::{checks_text, event_text, job_text, report_text, result_text};
+pub use view::{Attempt, Event, Evidence, Job, JobResult, Report, Worker};
+pub use words::split as split_words;
 
 /// Talks to a Gate: submits tasks, follows them, fetches what they made.
 #[derive(Debug, Parser)]

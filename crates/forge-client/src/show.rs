@@ -5,7 +5,7 @@
 use cli_shell::{visible, visible_lines};
 
 use crate::layout::{milliseconds, moment, pairs, wrap};
-use crate::view::{Attempt, Evidence, Job, JobResult, Report};
+use crate::view::{Attempt, Event, Evidence, Job, JobResult, Report};
 
 /// Describes a job.
 #[must_use]
@@ -76,6 +76,19 @@ pub fn report_text(report: &Report) -> String {
         text.push_str(&wrap(&visible(change), "  - ", "    "));
     }
     text
+}
+
+/// Describes an entry of a job's journal in a few words.
+#[must_use]
+pub fn event_text(event: &Event) -> String {
+    let mut words = visible(&event.kind).replace('_', " ");
+    if let Some(phase) = &event.phase {
+        words.push_str(&format!(" ({})", visible(phase)));
+    }
+    if let Some(code) = &event.failure_code {
+        words.push_str(&format!(" - {}", failure(code)));
+    }
+    words
 }
 
 fn attempt_text(attempt: &Attempt) -> String {

@@ -222,11 +222,15 @@ pub struct Report {
 
 /// One entry of a job's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) kind: String,
-    pub(crate) at: String,
-    pub(crate) phase: Option<String>,
-    pub(crate) failure_code: Option<String>,
+pub struct Event {
+    /// What happened, such as `leased`.
+    pub kind: String,
+    /// When, by the Gate's clock.
+    pub at: String,
+    /// Which phase it concerns.
+    pub phase: Option<String>,
+    /// Why something failed.
+    pub failure_code: Option<String>,
 }
 
 impl Event {
@@ -243,12 +247,17 @@ impl Event {
 
 /// One slot of a Worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Worker {
-    pub(crate) id: String,
-    pub(crate) pool: Option<String>,
-    pub(crate) connected: bool,
-    pub(crate) last_seen: Option<String>,
-    pub(crate) active_job: Option<String>,
+pub struct Worker {
+    /// The slot's id.
+    pub id: String,
+    /// The pool whose jobs it takes.
+    pub pool: Option<String>,
+    /// Whether it is connected.
+    pub connected: bool,
+    /// When it was last heard of.
+    pub last_seen: Option<String>,
+    /// The job that it has.
+    pub active_job: Option<String>,
 }
 
 impl Worker {

@@ -4,7 +4,10 @@
 //! being passed on literally, since nobody who writes them means that.
 
 /// Splits a command line into its argument vector.
-pub(crate) fn split(line: &str) -> Result<Vec<String>, String> {
+///
+/// # Errors
+/// A quote is open, the line is empty, or something in it needs a shell; the text says what.
+pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars();

@@ -14,7 +14,7 @@ use crate::follow::{Change, follow};
 use crate::http::GateClient;
 use crate::layout::time_of_day;
 use crate::options::{Connection, Waiting};
-use crate::show::{failure, job_text};
+use crate::show::{event_text, failure, job_text};
 use crate::view::{Event, Job};
 
 /// A job to follow.
@@ -83,7 +83,7 @@ pub(super) async fn until_the_end(
     let spinner = ui.progress(format!("job {job}"), None);
     follow(client, job, limit, poll, &mut |change| {
         match change {
-            Change::Event(event) => spinner.label(event_words(&event.view)),
+            Change::Event(event) => spinner.label(event_text(&event.view)),
             Change::Stage(stage) => spinner.label(visible(&stage)),
             Change::Lost(error) => ui.warn(format!("{error}; still trying")),
             Change::Found => ui.status("the Gate answers again"),
@@ -115,18 +115,7 @@ pub(super) fn verdict(job: &Job) -> Result<ExitCode, CliError> {
 }
 
 pub(super) fn event_line(event: &Event) -> String {
-    format!("{}  {}", time_of_day(&event.at), event_words(event))
-}
-
-fn event_words(event: &Event) -> String {
-    let mut words = visible(&event.kind).replace('_', " ");
-    if let Some(phase) = &event.phase {
-        words.push_str(&format!(" ({})", visible(phase)));
-    }
-    if let Some(code) = &event.failure_code {
-        words.push_str(&format!(" - {}", failure(code)));
-    }
-    words
+    format!("{}  {}", time_of_day(&event.at), event_text(event))
 }
 
 fn show(ui: &Ui, job: &JobId, change: Change) -> Result<(), CliError> {

@@ -1,0 +1,171 @@
+//! A part of the appliance as a process of its own, with its log in a file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cli_shell::{env, visible};
+use process_tree::{Child, Ladder, Leftovers, Signal, Spec, Wrapper, spawn};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::error::DemoError;
+
+/// How long a part may take to say that it is there.
+const FIRST_STEP: Duration = Duration::from_secs(20);
+const SHOWN_LINES: usize = 12;
+
+/// A running part.
+#[derive(Debug)]
+pub(crate) struct Server {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+    lines: mpsc::UnboundedReceiver<String>,
+    pumps: JoinSet<()>,
+}
+
+impl Server {
+    /// Starts `PROGRAM ROLE --config FILE` with no more of the environment than it needs.
+    pub(crate) async fn start(
+        wrapper: &Wrapper,
+        name: &'static str,
+        argv: Vec<OsString>,
+        variables: &[String],
+        log: PathBuf,
+    ) -> Result<Self, DemoError> {
+        let names = variables.iter().map(String::as_str);
+        let spec = Spec::new(argv)
+            .env(env::pick(
+                ["PATH", cli_shell::logging::FILTER_VARIABLE]
+                    .into_iter()
+                    .chain(names),
+            ))
+            .cwd("/")
+            .leftovers(Leftovers::KillAndWarn);
+        let file = fs_err::tokio::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .await
+            .map_err(|source| DemoError::Write {
+                path: log.clone(),
+                source,
+            })?;
+        let mut child = spawn(wrapper, spec)
+            .await
+            .map_err(|source| DemoError::Start { name, source })?;
+        let (sender, lines) = mpsc::unbounded_channel();
+        let mut pumps = JoinSet::new();
+        if let Some(stderr) = child.stderr.take() {
+            pumps.spawn(pump(stderr, file, sender));
+        }
+        // These programs print nothing else; what they might print must not block them.
+        if let Some(mut stdout) = child.stdout.take() {
+            pumps.spawn(async move {
+                drop(tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await);
+            });
+        }
+        Ok(Self {
+            name,
+            child,
+            log,
+            lines,
+            pumps,
+        })
+    }
+
+    /// Waits for the log event of that name and returns one of its fields.
+    pub(crate) async fn event(
+        &mut self,
+        event: &str,
+        field: &str,
+        what: &'static str,
+    ) -> Result<String, DemoError> {
+        let found = async {
+            while let Some(line) = self.lines.recv().await {
+                let Ok(line) = serde_json::from_str::<Value>(&line) else {
+                    continue;
+                };
+                if line.get("event").and_then(Value::as_str) == Some(event) {
+                    return line.get(field).and_then(Value::as_str).map(str::to_owned);
+                }
+            }
+            None
+        };
+        match tokio::time::timeout(FIRST_STEP, found).await {
+            Ok(Some(value)) => Ok(value),
+            // Its standard error is closed, so it ends or has ended.
+            Ok(None) => Err(self.ended().await),
+            Err(_) => Err(self.late(what)),
+        }
+    }
+
+    pub(crate) fn late(&self, what: &'static str) -> DemoError {
+        DemoError::Late {
+            name: self.name,
+            what,
+            seconds: FIRST_STEP.as_secs(),
+        }
+    }
+
+    /// Waits for its end, which nobody asked for.
+    pub(crate) async fn ended(&mut self) -> DemoError {
+        let how = match self.child.wait().await {
+            Ok(exit) => exit.status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        DemoError::Ended {
+            name: self.name,
+            how,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.pid()
+    }
+
+    /// Ends it with everything that it started, and waits for its last log line.
+    pub(crate) async fn stop(mut self) {
+        self.child.cancel(Ladder::ask(Signal::Terminate)).await;
+        while self.pumps.join_next().await.is_some() {}
+    }
+
+    /// The end of its log, fit to print.
+    pub(crate) fn tail(&self) -> String {
+        tail(&self.log)
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// How long a part may take for its first step, for those who wait elsewhere.
+pub(crate) const fn first_step() -> Duration {
+    FIRST_STEP
+}
+
+async fn pump(
+    from: impl AsyncRead + Unpin,
+    mut to: fs_err::tokio::File,
+    lines: mpsc::UnboundedSender<String>,
+) {
+    let mut from = BufReader::new(from).lines();
+    while let Ok(Some(line)) = from.next_line().await {
+        let whole = format!("{line}\n");
+        drop(to.write_all(whole.as_bytes()).await);
+        drop(lines.send(line));
+    }
+    drop(to.flush().await);
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs_err::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(SHOWN_LINES);
+    let lines = lines.iter().skip(from);
+    lines.map(|line| format!("  {}\n", visible(line))).collect()
+}
