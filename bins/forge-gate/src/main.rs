@@ -1,3 +1,7 @@
 //! The control server.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gate::main_from(std::env::args_os())
+}

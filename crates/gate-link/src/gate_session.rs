@@ -35,7 +35,6 @@ enum State {
 
 /// What the Gate has to do for a message.
 #[derive(Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Request {
     /// Extend the lease. No reply.
     Heartbeat(LeaseKey),

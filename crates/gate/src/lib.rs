@@ -1,1 +1,28 @@
 //! The control server: queue, leases, evidence and the Worker link over HTTP.
+//!
+//! A job comes in over HTTP, waits in the store, is leased to an idle slot over
+//! that slot's WebSocket, and ends with what the Worker reports. All state lives
+//! in the store; what is in memory can be lost at any time. The Gate starts no
+//! process and opens no repository: nothing of a job runs here.
+
+mod cli;
+mod config;
+mod error;
+mod http;
+mod link;
+mod log;
+mod random;
+mod serve;
+mod server;
+mod state;
+mod timekeeper;
+mod tokens;
+mod wake;
+
+pub use cli::{command, main_from};
+pub use config::{Execution, GateConfig, Lifecycle, Listen, Repository, Tls, TokenSource, Worker};
+pub use error::GateError;
+pub use http::{HostRules, router};
+pub use serve::Gate;
+pub use state::{Clock, GateState};
+pub use tokens::{TokenReused, Tokens};

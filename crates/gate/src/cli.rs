@@ -1,0 +1,139 @@
+//! `forge-gate`: its arguments, its signals, its exit code.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{CommandFactory as _, Parser};
+use cli_shell::logging::{self, LogFormat, Verbosity};
+use cli_shell::{CliError, GlobalOpts, Ui, clock, exit};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::GateConfig;
+use crate::error::GateError;
+use crate::log;
+use crate::serve::{Gate, Host};
+
+/// The control server: keeps the queue of tasks, leases them to Workers and
+/// stores what they report. It runs nothing of a task itself.
+#[derive(Debug, Parser)]
+#[command(name = "forge-gate", version = cli_shell::version())]
+struct Args {
+    /// The configuration file (JSON)
+    #[arg(long, value_name = "FILE", required_unless_present = "check_config")]
+    config: Option<PathBuf>,
+    /// Judge the configuration file alone and exit: 0 if it is good, 2 if not
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    check_config: Option<Option<PathBuf>>,
+    /// With --check-config: also check tokens, certificate and listen address on this host
+    #[arg(long, requires = "check_config")]
+    live: bool,
+    #[command(flatten)]
+    global: GlobalOpts,
+}
+
+/// The command line, for generated documentation.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+/// Runs the program with these arguments, the program's own name first.
+pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    cli_shell::main_with(args, |args: Args| run(&args))
+}
+
+fn run(args: &Args) -> Result<ExitCode, CliError> {
+    let file = file(args)?;
+    let config = cli_shell::config::load(file, GateConfig::read).map_err(CliError::config)?;
+    if args.check_config.is_some() {
+        return check(args, file, &config);
+    }
+    serve(&config, args.global.verbosity())
+}
+
+fn file(args: &Args) -> Result<&Path, CliError> {
+    match (
+        &args.config,
+        args.check_config.as_ref().and_then(Option::as_ref),
+    ) {
+        (Some(file), None) | (None, Some(file)) => Ok(file),
+        (Some(_), Some(_)) => Err(CliError::usage("the configuration file is given twice")),
+        (None, None) => Err(CliError::usage("no configuration file is given")
+            .hint("use `--config FILE --check-config` or `--check-config FILE`")),
+    }
+}
+
+fn check(args: &Args, file: &Path, config: &GateConfig) -> Result<ExitCode, CliError> {
+    if args.live {
+        runtime()?
+            .block_on(Host::inspect(config))
+            .map_err(CliError::config)?;
+    }
+    Ui::new(&args.global).status(format!("configuration file `{}` is valid", file.display()));
+    Ok(exit::ok())
+}
+
+fn serve(config: &GateConfig, verbosity: Verbosity) -> Result<ExitCode, CliError> {
+    // A server's log is for machines unless the file says otherwise.
+    let format = match config.log_format {
+        LogFormat::Auto => LogFormat::Json,
+        format => format,
+    };
+    logging::init(format, verbosity);
+    log::startup(cli_shell::version());
+    let served = runtime()?.block_on(async {
+        let gate = Gate::start(config, Arc::new(clock::now)).await?;
+        let stopping = gate.handle();
+        let mut signals = Signals::new()?;
+        let watcher = async move {
+            signals.next().await;
+            stopping.stop();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = gate.serve() => served,
+            () = watcher => Ok(()),
+        }
+    });
+    match served {
+        Ok(()) => {
+            log::stopped();
+            Ok(exit::ok())
+        }
+        Err(error) => {
+            log::startup_failed(error.startup_code());
+            Err(CliError::operation(error))
+        }
+    }
+}
+
+fn runtime() -> Result<Runtime, CliError> {
+    Runtime::new()
+        .map_err(GateError::Runtime)
+        .map_err(CliError::operation)
+}
+
+/// The signals that ask the Gate to stop.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, GateError> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(GateError::Runtime)?,
+            terminate: signal(SignalKind::terminate()).map_err(GateError::Runtime)?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `GET /v1/workers/connect`: who may have which slot. All that is wrong with a
+//! token, an id or a slot is answered alike.
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use forge_domain::PoolId;
+use gate_link::ConnectQuery;
+use gate_store::StoreError;
+
+use super::connection::{Connection, Slot};
+use super::handshake;
+use super::wire::Wire;
+use crate::http::ApiError;
+use crate::random;
+use crate::state::{GateState, Refusal};
+
+pub(crate) async fn connect(State(state): State<GateState>, mut request: Request) -> Response {
+    let Some((query, pool)) = authorized(&state, &request) else {
+        return ApiError::Unauthorized.into_response();
+    };
+    let key = match handshake::accept_key(request.version(), request.headers()) {
+        Ok(key) => key,
+        Err(no_upgrade) => return no_upgrade.into_response(),
+    };
+    if state.stopping().is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the Gate stops\n").into_response();
+    }
+    let generation = match random::generation() {
+        Ok(generation) => generation,
+        Err(error) => {
+            state.fail(error);
+            return ApiError::failed().into_response();
+        }
+    };
+    let slot = Slot {
+        id: query.slot,
+        pool,
+        generation,
+    };
+    let connected = state.store().connect_slot(
+        slot.id.clone(),
+        slot.pool.clone(),
+        slot.generation,
+        state.now(),
+    );
+    match state.judge(connected.await) {
+        Ok(()) => {}
+        Err(Refusal::Store(StoreError::SlotBusy)) => {
+            return (StatusCode::CONFLICT, "worker slot unavailable\n").into_response();
+        }
+        Err(refusal) => return ApiError::from(refusal).into_response(),
+    }
+    let upgrade = hyper::upgrade::on(&mut request);
+    let tasks = state.tasks().clone();
+    tasks.spawn(async move {
+        let killed = state.killed().clone();
+        let mut connection = Connection::new(state, slot);
+        let reason = match upgrade.await {
+            Ok(upgraded) => {
+                let wire = Wire::new(upgraded).await;
+                tokio::select! {
+                    reason = connection.serve(wire) => reason,
+                    () = killed.cancelled() => "shutdown",
+                }
+            }
+            Err(_) => "handshake failed",
+        };
+        connection.disconnect(reason).await;
+    });
+    handshake::switching(&key)
+}
+
+fn authorized(state: &GateState, request: &Request) -> Option<(ConnectQuery, PoolId)> {
+    let query = ConnectQuery::parse(request.uri().query()?).ok()?;
+    let known = state
+        .tokens()
+        .is_worker(query.slot.worker(), request.headers());
+    let pool = state.pool_of(&query.slot)?.clone();
+    known.then_some((query, pool))
+}

@@ -1,0 +1,239 @@
+//! Drives one slot: gives it work when it is idle, stores what it says, and
+//! drops it at the first word that has no place. A refusal changes nothing.
+
+use forge_domain::{Generation, Holder, PoolId, SlotId};
+use gate_link::{GateSession, Lease, LeaseKey, LinkError, Request};
+use gate_store::{ClaimRequest, StoreError};
+use tokio::sync::Notify;
+
+use super::wire::{Incoming, Wire};
+use crate::log;
+use crate::random;
+use crate::state::{GateState, Refusal};
+
+/// A slot and its session.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) id: SlotId,
+    pub(super) pool: PoolId,
+    pub(super) generation: Generation,
+}
+
+/// The slot's conversation.
+#[derive(Debug)]
+pub(super) struct Connection {
+    state: GateState,
+    slot: Slot,
+    session: GateSession,
+}
+
+/// How a conversation goes on.
+enum Next {
+    /// It does.
+    Continue,
+    /// The peer is gone, or the Gate stops.
+    End(&'static str),
+    /// The last message is refused.
+    Refuse(Refused),
+}
+
+/// Why a message is refused.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("the message is not text")]
+    NotText,
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl Connection {
+    pub(super) fn new(state: GateState, slot: Slot) -> Self {
+        log::worker_connected(&slot.id);
+        let session = GateSession::new(slot.id.worker().clone());
+        Self {
+            state,
+            slot,
+            session,
+        }
+    }
+
+    /// Serves the slot until one side ends it, and says why it ended.
+    pub(super) async fn serve(&mut self, mut wire: Wire) -> &'static str {
+        let bell = self.state.bells().of(&self.slot.pool);
+        let bell = bell.unwrap_or_default();
+        loop {
+            let next = if self.session.is_idle() {
+                self.idle(&mut wire, &bell).await
+            } else {
+                self.busy(&mut wire).await
+            };
+            let refused = match next {
+                Next::Continue => continue,
+                Next::End("message too large") => {
+                    wire.too_large().await;
+                    return "message too large";
+                }
+                Next::End("shutdown") => {
+                    wire.going_away().await;
+                    return "shutdown";
+                }
+                Next::End(reason) => return reason,
+                Next::Refuse(refused) => refused,
+            };
+            log::message_refused(&self.slot.id, &refused);
+            if let Ok(frame) = self.session.refuse() {
+                wire.send(frame).await;
+            }
+            wire.drop_gently().await;
+            return "message refused";
+        }
+    }
+
+    /// Frees the slot. The lease it may hold runs on to its deadline.
+    pub(super) async fn disconnect(self, reason: &'static str) {
+        let Slot { id, generation, .. } = self.slot;
+        let answer = self
+            .state
+            .store()
+            .disconnect_slot(id.clone(), generation, self.state.now());
+        // A refusal means that another session has the slot; a failure stops the Gate.
+        drop(self.state.judge(answer.await));
+        log::worker_disconnected(&id, reason);
+    }
+
+    async fn idle(&mut self, wire: &mut Wire, bell: &Notify) -> Next {
+        if self.state.stopping().is_cancelled() {
+            return Next::End("shutdown");
+        }
+        // Listens before it asks: work that arrives in between rings the bell.
+        let mut rung = std::pin::pin!(bell.notified());
+        rung.as_mut().enable();
+        match self.claim().await {
+            Err(next) => return next,
+            Ok(Some(lease)) => return self.grant(wire, lease).await,
+            Ok(None) => {}
+        }
+        tokio::select! {
+            () = rung => Next::Continue,
+            incoming = wire.receive() => self.incoming(wire, incoming).await,
+            () = self.state.stopping().cancelled() => Next::End("shutdown"),
+        }
+    }
+
+    async fn busy(&mut self, wire: &mut Wire) -> Next {
+        let incoming = wire.receive().await;
+        self.incoming(wire, incoming).await
+    }
+
+    async fn claim(&self) -> Result<Option<gate_store::Lease>, Next> {
+        let attempt = random::attempt().map_err(|error| {
+            self.state.fail(error);
+            Next::End("shutdown")
+        })?;
+        let request = ClaimRequest {
+            slot: self.slot.id.clone(),
+            generation: self.slot.generation,
+            attempt,
+        };
+        let answer = self.state.store().claim(request, self.state.now()).await;
+        self.state.judge(answer).map_err(|refusal| match refusal {
+            Refusal::Store(_) => Next::End("superseded"),
+            Refusal::Stopping => Next::End("shutdown"),
+        })
+    }
+
+    async fn grant(&mut self, wire: &mut Wire, lease: gate_store::Lease) -> Next {
+        self.state.bells().due(lease.deadline);
+        log::attempt_leased(&lease.job, &lease.attempt, &self.slot.id);
+        let message = Lease {
+            lease: LeaseKey {
+                job_id: lease.job,
+                attempt_id: lease.attempt,
+            },
+            // Live activity is not selected: this Gate shows none.
+            activity_version: None,
+            work: lease.work,
+            policy: lease.policy.as_ref().clone(),
+        };
+        let frame = match self.session.lease(message) {
+            Ok(frame) => frame,
+            Err(error) => return Next::Refuse(error.into()),
+        };
+        self.send(wire, frame).await
+    }
+
+    async fn incoming(&mut self, wire: &mut Wire, incoming: Incoming) -> Next {
+        let text = match incoming {
+            Incoming::Text(text) => text,
+            Incoming::NotText => return Next::Refuse(Refused::NotText),
+            Incoming::TooLarge => return Next::End("message too large"),
+            Incoming::Gone => return Next::End("peer is gone"),
+        };
+        let request = match self.session.receive(text.as_bytes()) {
+            Ok(request) => request,
+            Err(error) => return Next::Refuse(error.into()),
+        };
+        match self.store(request).await {
+            Ok(false) => Next::Continue,
+            Ok(true) => match self.session.acknowledge() {
+                Ok(frame) => self.send(wire, frame).await,
+                Err(error) => Next::Refuse(error.into()),
+            },
+            Err(Refusal::Store(error)) => Next::Refuse(Refused::Store(error)),
+            Err(Refusal::Stopping) => Next::End("shutdown"),
+        }
+    }
+
+    /// Does what a message asks for; tells whether it is to be acknowledged.
+    async fn store(&self, request: Request) -> Result<bool, Refusal> {
+        let now = self.state.now();
+        let store = self.state.store();
+        match request {
+            Request::LateHeartbeat => Ok(false),
+            Request::Heartbeat(key) => {
+                let holder = self.holder(&key);
+                self.state
+                    .judge(store.heartbeat(key.job_id, holder, now).await)?;
+                Ok(false)
+            }
+            Request::Evidence(evidence) => {
+                let key = evidence.lease;
+                let records = evidence.batch.records().len();
+                let holder = self.holder(&key);
+                let answer = store.bind_evidence(key.job_id, holder, evidence.batch, now);
+                self.state.judge(answer.await)?;
+                log::evidence_bound(&key.job_id, &key.attempt_id, &self.slot.id, records);
+                Ok(true)
+            }
+            Request::Result(result) => {
+                let key = result.lease;
+                let holder = self.holder(&key);
+                let answer = store.complete(key.job_id, holder, result.completion, now);
+                let completed = self.state.judge(answer.await)?;
+                if let Some(at) = completed.job.retry_at {
+                    self.state.bells().due(at);
+                }
+                log::completed(&completed.job, &key.attempt_id, &self.slot.id);
+                Ok(true)
+            }
+        }
+    }
+
+    fn holder(&self, key: &LeaseKey) -> Holder {
+        Holder {
+            attempt: key.attempt_id,
+            slot: self.slot.id.clone(),
+            generation: self.slot.generation,
+        }
+    }
+
+    async fn send(&self, wire: &mut Wire, frame: Vec<u8>) -> Next {
+        if wire.send(frame).await {
+            Next::Continue
+        } else {
+            Next::End("peer is gone")
+        }
+    }
+}

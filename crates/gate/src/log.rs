@@ -1,0 +1,132 @@
+//! The log: one event for each step of a job, under the names that operators
+//! search for. No token, path, task text or output is ever an argument here.
+
+use forge_domain::{AttemptId, FailureCode, JobId, JobStatus, SlotId};
+use gate_store::{EndedLease, JobView};
+
+macro_rules! lifecycle {
+    ($event:literal $(, $($fields:tt)*)?) => {
+        tracing::info!(component = "gate", event = $event $(, $($fields)*)?, "gate lifecycle")
+    };
+}
+
+pub(crate) fn startup(version: &str) {
+    lifecycle!("startup", version);
+}
+
+pub(crate) fn listening(address: &str) {
+    lifecycle!("listening", address);
+}
+
+pub(crate) fn startup_failed(failure_code: &str) {
+    tracing::error!(
+        component = "gate",
+        event = "startup_failed",
+        failure_code,
+        "gate lifecycle"
+    );
+}
+
+pub(crate) fn stopped() {
+    lifecycle!("stopped");
+}
+
+pub(crate) fn job_submitted(job: &JobView) {
+    lifecycle!("job_submitted", job_id = %job.id, status = %job.status);
+}
+
+pub(crate) fn job_cancelled(job: &JobView) {
+    lifecycle!("job_cancelled", job_id = %job.id, status = %job.status, failure_code = %FailureCode::Cancelled);
+}
+
+pub(crate) fn worker_connected(slot: &SlotId) {
+    lifecycle!("worker_connected", worker_id = %slot);
+}
+
+pub(crate) fn worker_disconnected(slot: &SlotId, reason: &str) {
+    lifecycle!("worker_disconnected", worker_id = %slot, reason);
+}
+
+pub(crate) fn attempt_leased(job: &JobId, attempt: &AttemptId, slot: &SlotId) {
+    lifecycle!("attempt_leased", job_id = %job, attempt_id = %attempt, worker_id = %slot);
+}
+
+pub(crate) fn evidence_bound(job: &JobId, attempt: &AttemptId, slot: &SlotId, records: usize) {
+    lifecycle!("evidence_bound", job_id = %job, attempt_id = %attempt, worker_id = %slot, records);
+}
+
+/// A message that was refused; the Worker hears only that it was.
+pub(crate) fn message_refused(slot: &SlotId, error: &dyn std::error::Error) {
+    let reason = short(&error.to_string());
+    let cause = error
+        .source()
+        .map(|cause| short(&cause.to_string()))
+        .unwrap_or_default();
+    tracing::warn!(
+        component = "gate",
+        event = "message_refused",
+        worker_id = %slot,
+        reason,
+        cause,
+        "gate lifecycle"
+    );
+}
+
+/// What a peer wrote may be in it: visible and bounded.
+fn short(text: &str) -> String {
+    const MOST: usize = 200;
+    cli_shell::visible(text).chars().take(MOST).collect()
+}
+
+/// A result that a Worker delivered.
+pub(crate) fn completed(job: &JobView, attempt: &AttemptId, slot: &SlotId) {
+    ended(&job.id, attempt, slot, job.status, job.failure_code, job);
+}
+
+/// A lease that ran out.
+pub(crate) fn lease_expired(lease: &EndedLease) {
+    match lease.status {
+        JobStatus::Failed => lifecycle!(
+            "terminal_failure",
+            job_id = %lease.job,
+            attempt_id = %lease.attempt,
+            worker_id = %lease.slot,
+            status = %lease.status,
+            failure_code = %FailureCode::MaxAttemptsExceeded
+        ),
+        _ => lifecycle!(
+            "attempt_retry",
+            job_id = %lease.job,
+            attempt_id = %lease.attempt,
+            worker_id = %lease.slot,
+            status = %lease.status,
+            failure_code = "lease_expired"
+        ),
+    }
+}
+
+fn ended(
+    job_id: &JobId,
+    attempt_id: &AttemptId,
+    worker_id: &SlotId,
+    status: JobStatus,
+    code: Option<FailureCode>,
+    job: &JobView,
+) {
+    match (status, &job.candidate_sha) {
+        (JobStatus::Succeeded, Some(candidate_sha)) => {
+            lifecycle!("terminal_candidate", %job_id, %attempt_id, %worker_id, %status, %candidate_sha);
+        }
+        (JobStatus::Succeeded, None) => {
+            lifecycle!("terminal_success", %job_id, %attempt_id, %worker_id, %status);
+        }
+        (JobStatus::RetryWait, _) => {
+            let failure_code = FailureCode::ExecutionFailed;
+            lifecycle!("attempt_retry", %job_id, %attempt_id, %worker_id, %status, %failure_code);
+        }
+        _ => {
+            let failure_code = code.map(FailureCode::as_str).unwrap_or_default();
+            lifecycle!("terminal_failure", %job_id, %attempt_id, %worker_id, %status, failure_code);
+        }
+    }
+}

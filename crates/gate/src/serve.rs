@@ -1,0 +1,242 @@
+//! From a configuration to a serving Gate and back: open the store, check what
+//! the host has to offer, listen, and stop in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cli_shell::Secret;
+use gate_store::{Recovery, SqliteStore};
+use tls_files::ServerTls;
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{GateConfig, TokenSource};
+use crate::error::GateError;
+use crate::http::{HostRules, router};
+use crate::log;
+use crate::server::listener::{self, MAX_CONNECTIONS, Serving};
+use crate::state::{Clock, GateState};
+use crate::timekeeper;
+use crate::tokens::Tokens;
+
+/// How long running requests and attempts may go on after a stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long connections may take to notice that they are dropped.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+/// How often the certificate files are looked at.
+const TLS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A Gate that listens.
+#[derive(Debug)]
+pub struct Gate {
+    state: GateState,
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<ServerTls>,
+    grace: Duration,
+}
+
+/// What a start needs from the host, checked without starting.
+#[derive(Debug)]
+pub(crate) struct Host {
+    tokens: Tokens,
+    tls: Option<ServerTls>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Host {
+    /// Reads tokens and certificate and resolves the listen address.
+    pub(crate) async fn inspect(config: &GateConfig) -> Result<Self, GateError> {
+        let tls = config.tls.as_ref().map(|files| {
+            ServerTls::load(&files.certificate, &files.key).map_err(|source| GateError::Tls {
+                certificate: files.certificate.clone(),
+                source: Box::new(source),
+            })
+        });
+        let host = Self {
+            tokens: tokens(config)?,
+            tls: tls.transpose()?,
+            addresses: resolve(config).await?,
+        };
+        let private = host
+            .addresses
+            .iter()
+            .all(|address| address.ip().is_loopback());
+        if host.tls.is_none() && !private {
+            if !config.allow_plain_listener {
+                let address = config.listen.to_string();
+                return Err(GateError::PlainListener { address });
+            }
+            tracing::warn!(
+                component = "gate",
+                "tokens and tasks cross the network in plain text: `allow_plain_listener` is set"
+            );
+        }
+        Ok(host)
+    }
+}
+
+impl Gate {
+    /// Opens the store and listens. Blocks the thread while the store opens.
+    ///
+    /// # Errors
+    /// The host lacks something, or the store cannot be used.
+    pub async fn start(config: &GateConfig, clock: Clock) -> Result<Self, GateError> {
+        let host = Host::inspect(config).await?;
+        let (store, recovery) = SqliteStore::open(&config.database, clock())?;
+        report(&recovery);
+        let listener = TcpListener::bind(&*host.addresses)
+            .await
+            .map_err(|source| no_listener(config, source))?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| no_listener(config, source))?;
+        let rules = HostRules::new(
+            address.ip().is_loopback(),
+            config.listen.host(),
+            config.allowed_hosts.as_ref(),
+            &config.allowed_origins,
+        );
+        let state = GateState::new(config, Arc::new(store), host.tokens, rules, clock)?;
+        Ok(Self {
+            state,
+            listener,
+            address,
+            tls: host.tls,
+            grace: GRACE,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops it from elsewhere.
+    #[must_use]
+    pub fn handle(&self) -> GateState {
+        self.state.clone()
+    }
+
+    /// Gives what still runs another time to end than 10 s.
+    #[must_use]
+    pub fn with_grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
+
+    /// Serves until [`GateState::stop`] is called or the store fails.
+    ///
+    /// # Errors
+    /// Why the Gate stopped, unless it was asked to.
+    pub async fn serve(self) -> Result<(), GateError> {
+        log::listening(&self.address.to_string());
+        let Self {
+            state,
+            listener,
+            tls,
+            grace,
+            ..
+        } = self;
+        let helpers = TaskTracker::new();
+        helpers.spawn(timekeeper::keep_time(state.clone()));
+        if let Some(tls) = &tls {
+            helpers.spawn(watch_certificate(state.clone(), tls.clone()));
+        }
+        let serving = Serving {
+            router: router(state.clone()),
+            tls: tls.map(Arc::new),
+            deadlines: state.deadlines(),
+            connections: MAX_CONNECTIONS,
+            tasks: state.tasks().clone(),
+            stopping: state.stopping().clone(),
+            killed: state.killed().clone(),
+        };
+        listener::accept(listener, serving).await;
+        state.tasks().close();
+        if tokio::time::timeout(grace, state.tasks().wait())
+            .await
+            .is_err()
+        {
+            state.killed().cancel();
+            // A connection that does not end in this time ends with the process.
+            drop(tokio::time::timeout(LAST_WAIT, state.tasks().wait()).await);
+        }
+        helpers.close();
+        helpers.wait().await;
+        state.failure().map_or(Ok(()), Err)
+    }
+}
+
+async fn watch_certificate(state: GateState, tls: ServerTls) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(TLS_INTERVAL) => {}
+            () = state.stopping().cancelled() => return,
+        }
+        match tls.reload_if_changed() {
+            Ok(false) => {}
+            Ok(true) => tracing::info!(component = "gate", "the certificate was reloaded"),
+            Err(error) => {
+                tracing::warn!(component = "gate", %error, "the new certificate cannot be used, the old one stays");
+            }
+        }
+    }
+}
+
+fn tokens(config: &GateConfig) -> Result<Tokens, GateError> {
+    let read = |whose: String, source: &TokenSource| {
+        match source {
+            TokenSource::Env(name) => Secret::from_env(name.as_ref()),
+            TokenSource::File(path) => Secret::from_file(path),
+        }
+        .map_err(|source| GateError::Token { whose, source })
+    };
+    let owner = read("the owner".to_owned(), &config.owner_token)?;
+    let workers = config
+        .workers
+        .iter()
+        .map(|worker| {
+            let secret = read(format!("Worker `{}`", worker.id), &worker.token)?;
+            Ok((worker.id.clone(), secret))
+        })
+        .collect::<Result<Vec<_>, GateError>>()?;
+    Tokens::new(&owner, workers).map_err(GateError::TokenReused)
+}
+
+async fn resolve(config: &GateConfig) -> Result<Vec<SocketAddr>, GateError> {
+    let listen = &config.listen;
+    if listen.host().is_empty() {
+        return Ok(vec![
+            SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, listen.port())),
+            SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, listen.port())),
+        ]);
+    }
+    let found = tokio::net::lookup_host((listen.host(), listen.port())).await;
+    found
+        .map(Iterator::collect)
+        .map_err(|source| no_listener(config, source))
+}
+
+fn no_listener(config: &GateConfig, source: std::io::Error) -> GateError {
+    GateError::Listen {
+        address: config.listen.to_string(),
+        source,
+    }
+}
+
+fn report(recovery: &Recovery) {
+    for lease in &recovery.expired {
+        log::lease_expired(lease);
+    }
+    tracing::info!(
+        component = "gate",
+        event = "recovered",
+        disconnected = recovery.disconnected,
+        expired = recovery.expired.len(),
+        clamped = recovery.clamped,
+        live = recovery.live,
+        "gate lifecycle"
+    );
+}

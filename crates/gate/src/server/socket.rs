@@ -1,0 +1,52 @@
+//! What every accepted socket gets: no delay for small messages, and the means
+//! to notice a peer that lost its power. A Worker may not be pinged while it
+//! works, so the kernel has to find out.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+/// Unanswered silence after which the kernel starts to probe.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+/// Time between two probes.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// Probes without an answer after which the connection is dead.
+const KEEPALIVE_PROBES: u32 = 3;
+/// Milliseconds after which unacknowledged data means that the connection is dead.
+#[cfg(target_os = "linux")]
+const USER_TIMEOUT_MS: u32 = 30_000;
+
+/// Sets the options that the conversation relies on.
+pub(crate) fn prepare(socket: &impl AsFd) -> io::Result<()> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES)?;
+    #[cfg(target_os = "linux")]
+    sockopt::set_tcp_user_timeout(socket, USER_TIMEOUT_MS)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn options_are_set() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) =
+            tokio::join!(tokio::net::TcpStream::connect(address), listener.accept());
+        let (socket, _) = accepted.unwrap();
+        prepare(&socket).unwrap();
+        assert!(sockopt::tcp_nodelay(&socket).unwrap());
+        assert!(sockopt::socket_keepalive(&socket).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&socket).unwrap(), KEEPALIVE_IDLE);
+        #[cfg(target_os = "linux")]
+        assert_eq!(sockopt::tcp_user_timeout(&socket).unwrap(), USER_TIMEOUT_MS);
+        drop(client);
+    }
+}

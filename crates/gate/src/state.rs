@@ -1,0 +1,222 @@
+//! What all handlers and connections share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use forge_domain::{PoolId, RepositoryId, ResolvedPolicy, SlotId, WorkerId};
+use gate_store::{Store, StoreError};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::GateConfig;
+use crate::error::GateError;
+use crate::http::HostRules;
+use crate::server::deadlines::Deadlines;
+use crate::tokens::Tokens;
+use crate::wake::Bells;
+
+/// Tells the time. The Gate stamps everything with it; nobody else's clock counts.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The shared state; clones are the same state.
+#[derive(Clone)]
+pub struct GateState {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    tokens: Tokens,
+    hosts: HostRules,
+    workers: BTreeMap<WorkerId, Lane>,
+    text_policy: Arc<ResolvedPolicy>,
+    policies: BTreeMap<RepositoryId, Arc<ResolvedPolicy>>,
+    recovery_interval: Duration,
+    lease_poll_interval: Duration,
+    deadlines: Deadlines,
+    bells: Bells,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    killed: CancellationToken,
+    failure: Mutex<Option<GateError>>,
+}
+
+/// What a Worker may connect as.
+#[derive(Debug, Clone)]
+pub(crate) struct Lane {
+    pub(crate) pool: PoolId,
+    pub(crate) concurrency: u16,
+}
+
+impl GateState {
+    /// Builds the state of a Gate that serves this configuration from this store.
+    ///
+    /// # Errors
+    /// A policy of the configuration is out of bounds.
+    pub fn new(
+        config: &GateConfig,
+        store: Arc<dyn Store>,
+        tokens: Tokens,
+        hosts: HostRules,
+        clock: Clock,
+    ) -> Result<Self, GateError> {
+        let policies = config.repositories.iter().map(|repository| {
+            let policy = config.repository_policy(repository)?;
+            Ok((repository.id.clone(), Arc::new(policy)))
+        });
+        let lane = |worker: &crate::config::Worker| Lane {
+            pool: worker.pool.clone(),
+            concurrency: worker.concurrency,
+        };
+        let workers = &config.workers;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                store,
+                clock,
+                tokens,
+                hosts,
+                workers: workers
+                    .iter()
+                    .map(|worker| (worker.id.clone(), lane(worker)))
+                    .collect(),
+                text_policy: Arc::new(config.text_policy().map_err(GateError::Policy)?),
+                policies: policies
+                    .collect::<Result<_, _>>()
+                    .map_err(GateError::Policy)?,
+                recovery_interval: config.recovery_interval,
+                lease_poll_interval: config.lease_poll_interval,
+                deadlines: Deadlines::default(),
+                bells: Bells::new(workers.iter().map(|worker| worker.pool.clone())),
+                tasks: TaskTracker::new(),
+                stopping: CancellationToken::new(),
+                killed: CancellationToken::new(),
+                failure: Mutex::new(None),
+            }),
+        })
+    }
+
+    /// Asks the Gate to stop: nothing new is taken, what runs may end.
+    pub fn stop(&self) {
+        self.inner.stopping.cancel();
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.inner.store
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.inner.clock)()
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.inner.tokens
+    }
+
+    pub(crate) fn hosts(&self) -> &HostRules {
+        &self.inner.hosts
+    }
+
+    pub(crate) fn bells(&self) -> &Bells {
+        &self.inner.bells
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.inner.tasks
+    }
+
+    /// Cancelled when nothing new is to be taken.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
+    }
+
+    /// Cancelled when what still runs is to be dropped.
+    pub(crate) fn killed(&self) -> &CancellationToken {
+        &self.inner.killed
+    }
+
+    pub(crate) fn deadlines(&self) -> Deadlines {
+        self.inner.deadlines
+    }
+
+    pub(crate) fn recovery_interval(&self) -> Duration {
+        self.inner.recovery_interval
+    }
+
+    pub(crate) fn lease_poll_interval(&self) -> Duration {
+        self.inner.lease_poll_interval
+    }
+
+    pub(crate) fn text_policy(&self) -> Arc<ResolvedPolicy> {
+        Arc::clone(&self.inner.text_policy)
+    }
+
+    pub(crate) fn repository_policy(&self, id: &RepositoryId) -> Option<Arc<ResolvedPolicy>> {
+        self.inner.policies.get(id).cloned()
+    }
+
+    /// The pool of a slot, if the configuration has that slot.
+    pub(crate) fn pool_of(&self, slot: &SlotId) -> Option<&PoolId> {
+        let lane = self.inner.workers.get(slot.worker())?;
+        (slot.slot() < lane.concurrency).then_some(&lane.pool)
+    }
+
+    /// Every configured slot with its pool.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (SlotId, &PoolId)> {
+        self.inner.workers.iter().flat_map(|(id, lane)| {
+            (0..lane.concurrency)
+                .filter_map(move |slot| Some((SlotId::new(id.clone(), slot).ok()?, &lane.pool)))
+        })
+    }
+
+    /// The store failed, or something else that no request can mend: the Gate stops
+    /// with this error. Only the first one counts.
+    pub(crate) fn fail(&self, error: impl Into<GateError>) {
+        let mut failure = self
+            .inner
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(error.into());
+        drop(failure);
+        self.inner.stopping.cancel();
+    }
+
+    /// Why the Gate stopped, if it did not stop because it was asked to.
+    pub(crate) fn failure(&self) -> Option<GateError> {
+        self.inner
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Splits what a store answered: a refusal is the caller's, a failure the Gate's.
+    pub(crate) fn judge<T>(&self, answer: Result<T, StoreError>) -> Result<T, Refusal> {
+        answer.map_err(|error| {
+            if error.is_refusal() {
+                Refusal::Store(error)
+            } else {
+                self.fail(error);
+                Refusal::Stopping
+            }
+        })
+    }
+}
+
+/// Why an operation did not happen.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The store refused it.
+    Store(StoreError),
+    /// The Gate is about to stop.
+    Stopping,
+}
+
+impl std::fmt::Debug for GateState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GateState").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,73 @@
+//! Does what time alone brings: ends leases that ran out, and rings for jobs
+//! whose next attempt is due. It sleeps until the store says that something is
+//! due, never longer than the configured intervals, and less if it is told of
+//! something earlier.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::log;
+use crate::state::{GateState, Refusal};
+
+/// As many as a store ends at once; fewer mean that none is left.
+const BATCH: usize = 256;
+
+/// Runs until the Gate stops.
+pub(crate) async fn keep_time(state: GateState) {
+    let mut sweep_at = state.now();
+    loop {
+        let now = state.now();
+        let Ok(next) = look(&state, now, &mut sweep_at).await else {
+            return;
+        };
+        state.bells().plan(next);
+        let wait = Duration::try_from(next.duration_since(state.now())).unwrap_or_default();
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = state.bells().earlier() => {}
+            () = state.stopping().cancelled() => return,
+        }
+    }
+}
+
+/// Does what is due and answers when to look again.
+async fn look(
+    state: &GateState,
+    now: Timestamp,
+    sweep_at: &mut Timestamp,
+) -> Result<Timestamp, Refusal> {
+    let store = state.store();
+    let mut due = state.judge(store.next_due(now).await)?;
+    if *sweep_at <= now || due.lease.is_some_and(|deadline| deadline <= now) {
+        expire(state, now).await?;
+        *sweep_at = later(now, state.recovery_interval());
+        due = state.judge(store.next_due(now).await)?;
+    }
+    for pool in state.judge(store.ready_pools(now).await)? {
+        state.bells().all(&pool);
+    }
+    let next = [due.lease, due.retry].into_iter().flatten();
+    let latest = later(now, state.lease_poll_interval()).min(*sweep_at);
+    Ok(next.fold(latest, Timestamp::min))
+}
+
+async fn expire(state: &GateState, now: Timestamp) -> Result<(), Refusal> {
+    loop {
+        let ended = state.judge(state.store().expire_due(now).await)?;
+        for lease in &ended {
+            log::lease_expired(lease);
+            state.bells().all(&lease.pool);
+        }
+        if ended.len() < BATCH {
+            return Ok(());
+        }
+    }
+}
+
+fn later(now: Timestamp, delay: Duration) -> Timestamp {
+    SignedDuration::try_from(delay)
+        .ok()
+        .and_then(|delay| now.checked_add(delay).ok())
+        .unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,16 @@
+//! A whole Gate with scripted clients and Workers.
+
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod link;
+#[cfg(test)]
+mod program;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod support;
