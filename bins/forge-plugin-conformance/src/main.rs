@@ -1,3 +1,10 @@
-//! Tests a forge plugin executable.
+//! Tests a forge plugin executable. It parses nothing and decides nothing; the library does.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(code) = process_tree::run_wrapper_if_asked() {
+        return code;
+    }
+    conformance::main_from(std::env::args_os())
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Runs the conformance tool against every reference plugin.
+#
+#   e2e/plugin-conformance.sh
+#
+# Builds what it runs with cargo (CARGO_TARGET_DIR counts), unless FORGE_BIN_DIR
+# names a directory that holds the programs. The last line on standard output is
+# `N passed, N failed`, over all plugins; exit status 0 only if none failed.
+set -eu
+
+cd "$(dirname "$0")/.."
+root=$(pwd)
+
+if [ -n "${FORGE_BIN_DIR:-}" ]; then
+    bin=$(cd "$FORGE_BIN_DIR" && pwd)
+else
+    cargo build --quiet -p forge-plugin-conformance -p forge-ref-plugin -p forge-exec-plugin >&2
+    target=${CARGO_TARGET_DIR:-$root/target}
+    case $target in /*) ;; *) target=$root/$target ;; esac
+    bin=$target/debug
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# The command behind forge-exec-plugin: it does what the valid session asks for.
+agent=$work/agent.sh
+cat >"$agent" <<'AGENT'
+#!/bin/sh
+cat >/dev/null
+printf 'conformance\n' >answer.txt
+printf 'feat: add the answer\n' >"$FORGE_SUBJECT_FILE"
+AGENT
+chmod +x "$agent"
+
+passed=0
+failed=0
+
+# check LABEL OPERATION PLUGIN [ARG...]
+check() {
+    label=$1 operation=$2
+    shift 2
+    report=$work/report
+    printf '== %s (%s)\n' "$label" "$operation"
+    code=0
+    "$bin/forge-plugin-conformance" --quiet --operation "$operation" "$@" >"$report" || code=$?
+    cat "$report"
+    good=$(grep -c '^PASS ' "$report" || true)
+    bad=$(grep -c '^FAIL ' "$report" || true)
+    # Neither a tool that broke off nor one that says less than it should may pass for success.
+    if [ "$code" -gt 1 ] || [ $((good + bad)) -ne 26 ] || { [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
+        printf 'the tool ended with %s after %s lines\n' "$code" "$((good + bad))"
+        bad=$((bad + 1))
+    fi
+    passed=$((passed + good))
+    failed=$((failed + bad))
+}
+
+check forge-ref-plugin text "$bin/forge-ref-plugin"
+check forge-plugin-v1.py text "$root/docs/examples/forge-plugin-v1.py"
+check forge-exec-plugin workspace_edit "$bin/forge-exec-plugin" -- "$agent"
+
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
