@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use bounded::{AuthorEmail, AuthorName, CommitSubject, GitSha, Hex32, text::visible_bytes};
 
 use crate::{
-    GitError, Snapshot, Workspace,
+    GitError, Snapshot, Workspace, durable,
     git::{Call, failure},
     workspace::{blocking, parse_sha},
 };
@@ -47,7 +47,7 @@ pub struct Identity {
 }
 
 impl Workspace {
-    /// Commits the snapshot with the base as its only parent, and creates `name` for it, which
+    /// Commits the latest snapshot with the base as its only parent, and creates `name` for it, which
     /// must not exist. The author is `author` or Agent Forge, the committer always Agent Forge,
     /// the message the subject alone. Nothing is signed, no hook and no editor runs.
     ///
@@ -66,6 +66,11 @@ impl Workspace {
             return Err(GitError::NoChanges);
         }
         let base = self.base.commit;
+        let (objects, added) = (self.base.repository.objects(), self.added.clone());
+        let synced = blocking(move || {
+            durable::sync_objects(&objects, &added)
+                .map_err(GitError::io("synchronise the objects of the candidate"))
+        });
         let (author_name, author_email) = author
             .map_or((COMMITTER_NAME, COMMITTER_EMAIL), |author| {
                 (author.name.as_str(), author.email.as_str())
@@ -80,7 +85,9 @@ impl Workspace {
             .env("GIT_COMMITTER_NAME", COMMITTER_NAME)
             .env("GIT_COMMITTER_EMAIL", COMMITTER_EMAIL)
             .stdin(format!("{subject}\n"));
-        let commit = parse_sha("commit-tree", &self.git.run(call).await?)?;
+        let (synced, commit) = tokio::join!(synced, self.git.run(call));
+        synced?;
+        let commit = parse_sha("commit-tree", &commit?)?;
         self.create_ref(&commit, name).await?;
 
         // Asked of the repository alone, this proves that it has the objects too.

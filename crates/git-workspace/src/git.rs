@@ -42,9 +42,9 @@ const CONFIG: &[&str] = &[
     "advice.addEmbeddedRepo=false",
     "log.showSignature=false",
     "protocol.allow=never",
-    // A candidate that was reported must survive a power loss; in one flush for many objects.
+    // A candidate that was reported must survive a power loss. The many files of an `add` are
+    // synchronised by us, at once and only for a candidate.
     "core.fsync=committed",
-    "core.fsyncMethod=batch",
 ];
 
 /// The limits of each single run of git.

@@ -1,5 +1,6 @@
 //! Reads from our own index what git would not tell without another process: which entries are
-//! links to commits (submodules), and whether git could overlook an edit of one of them.
+//! links to commits (submodules), which contents there are, and whether git could overlook an
+//! edit of one of them.
 //!
 //! Git takes a file for unchanged if its size and times are those of the index, down to seconds
 //! only in the usual build, unless the file was *modified* as late as the index was written. A
@@ -10,15 +11,20 @@
 //! The format is git's documented index format, versions 2 and 3; the version is pinned by the
 //! configuration of every run. Asking git for the same would cost one more process per attempt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The name of an object.
+pub(crate) type ObjectName = [u8; 20];
 
 /// The entries with mode 160000: path and commit.
-pub(crate) type Gitlinks = BTreeMap<Vec<u8>, [u8; 20]>;
+pub(crate) type Gitlinks = BTreeMap<Vec<u8>, ObjectName>;
 
 /// What the entries of an index say.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) links: Gitlinks,
+    /// The contents of all files.
+    pub(crate) blobs: BTreeSet<ObjectName>,
     /// Whether git could take an edited file for an unchanged one.
     pub(crate) may_hide_edits: bool,
 }
@@ -55,11 +61,11 @@ pub(crate) fn facts(index: &[u8], written: i64) -> Option<Facts> {
         };
         let rest = entry.get(path_at..)?;
         let path = rest.get(..rest.iter().position(|byte| *byte == 0)?)?;
+        let name = entry.get(NAME_AT..FLAGS_AT)?.try_into().ok()?;
         if mode == GITLINK {
-            facts.links.insert(
-                path.to_vec(),
-                entry.get(NAME_AT..FLAGS_AT)?.try_into().ok()?,
-            );
+            facts.links.insert(path.to_vec(), name);
+        } else {
+            facts.blobs.insert(name);
         }
         // One to eight NUL bytes fill the entry up to a multiple of eight.
         at = at.checked_add((path_at + path.len() + 8) & !7)?;

@@ -21,6 +21,7 @@
 
 mod base;
 mod candidate;
+mod durable;
 mod error;
 mod git;
 mod head;

@@ -13,7 +13,7 @@ use crate::{
     Base, Git, GitError, WorkspaceFault,
     base::unexpected,
     head,
-    index::{self, Gitlinks},
+    index::{self, Facts, ObjectName},
     leftovers::WORKTREE_PREFIX,
     plugin_git,
     private_git::PrivateGit,
@@ -37,8 +37,10 @@ pub struct Workspace {
     folder: PrivateTempDir,
     /// Device and inode of the folder.
     identity: (u64, u64),
-    /// The submodules of the base.
-    links: Gitlinks,
+    /// The index of the base.
+    facts: Facts,
+    /// The contents that the latest snapshot has and the base has not.
+    pub(crate) added: Vec<ObjectName>,
 }
 
 /// What a workspace held at one moment, as a tree in the repository.
@@ -93,7 +95,8 @@ impl Git {
             private,
             folder,
             identity,
-            links: Gitlinks::new(),
+            facts: Facts::default(),
+            added: Vec::new(),
         };
         workspace.check_out().await?;
         workspace.equip(plugin_git::create).await?;
@@ -146,14 +149,21 @@ impl Workspace {
     /// [`GitError::InvalidWorkspace`] where no candidate can be made of it.
     pub async fn snapshot(&mut self) -> Result<Snapshot, GitError> {
         self.check_intact().await?;
-        let add = self.private.call("add").work_tree(self.path()).arg("--all");
+        let add = self
+            .private
+            .call("add")
+            .config("core.fsync=default")
+            .work_tree(self.path())
+            .arg("--all");
         if let Err(error) = self.git.run(add).await {
             return Err(match (&error, self.nested_repository().await) {
                 (GitError::Failed { .. }, Ok(Some(fault))) => fault.into(),
                 _ => error,
             });
         }
-        submodules::check_none_added(&self.links, &self.read_index().await?)?;
+        let facts = self.read_index().await?;
+        submodules::check_none_added(&self.facts.links, &facts.links)?;
+        self.added = facts.blobs.difference(&self.facts.blobs).copied().collect();
         let answer = self.git.run(self.private.call("write-tree")).await?;
         let tree = parse_sha("write-tree", &answer)?;
         Ok(Snapshot {
@@ -228,7 +238,7 @@ impl Workspace {
             self.base.commit.as_str(),
         ]);
         self.git.run(call).await?;
-        self.links = self.read_index().await?;
+        self.facts = self.read_index().await?;
         Ok(())
     }
 
@@ -250,7 +260,7 @@ impl Workspace {
     /// Checks, without git, all that has to hold before git may look at the workspace.
     async fn check_intact(&self) -> Result<(), GitError> {
         let (folder, index) = (self.path().to_owned(), self.private.index());
-        let (expected, base, links) = (self.identity, self.base.commit, self.links.clone());
+        let (expected, base, links) = (self.identity, self.base.commit, self.facts.links.clone());
         blocking(move || {
             if identity(&folder) != Some(expected) {
                 return Err(WorkspaceFault::Replaced.into());
@@ -264,13 +274,13 @@ impl Workspace {
 
     /// Reads what git has just written into the index, and sees to it that git compares the
     /// content of every file next time where sizes and times would not tell enough.
-    async fn read_index(&self) -> Result<Gitlinks, GitError> {
+    async fn read_index(&self) -> Result<Facts, GitError> {
         let path: PathBuf = self.private.index();
         blocking(move || {
             let bytes = match safe_fs::read_bounded(&path, INDEX_BYTES) {
                 Ok(bytes) => bytes,
                 // Git writes no index for a base without files.
-                Err(error) if error.is_not_found() => return Ok(Gitlinks::new()),
+                Err(error) if error.is_not_found() => return Ok(Facts::default()),
                 Err(error) => return Err(error.into()),
             };
             let written = fs_err::metadata(&path)
@@ -290,7 +300,7 @@ impl Workspace {
                     })
                     .map_err(GitError::io("date back the index"))?;
             }
-            Ok(facts.links)
+            Ok(facts)
         })
         .await
     }
