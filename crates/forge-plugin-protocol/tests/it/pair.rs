@@ -316,7 +316,7 @@ fn expected(case: &Case) -> Conclusion {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn two_honest_sides_always_agree(case in any_case()) {
