@@ -54,6 +54,12 @@ pub(crate) enum DemoError {
     /// Git was run and failed.
     #[error("`git {command}` failed: {stderr}")]
     GitFailed { command: String, stderr: String },
+    /// The test of the throwaway repository cannot be run.
+    #[error("cannot run the test on the base")]
+    Check {
+        #[source]
+        source: CaptureError,
+    },
     /// A part of the appliance cannot be started.
     #[error("cannot start the {name}")]
     Start {
@@ -106,6 +112,7 @@ impl From<DemoError> for CliError {
             DemoError::Client { step, source } => {
                 Self::from(source).because(format!("step `{step}` failed"))
             }
+            error @ DemoError::Job { .. } => Self::no(error),
             error => Self::operation(error),
         };
         match hint {

@@ -32,11 +32,14 @@ const ENVIRONMENT: [(&str, &str); 12] = [
 
 /// Runs git in a folder and returns what it printed, without the last line end.
 pub(crate) async fn git(folder: &Path, words: &[&str]) -> Result<String, DemoError> {
-    // A repository of another user is read only, as the user asked for by its path.
     let mut argv: Vec<OsString> = ["git", "--no-pager", "-c", "core.fsmonitor=false", "-c"]
         .map(OsString::from)
         .to_vec();
-    argv.push("core.hooksPath=/dev/null".into());
+    argv.extend(["core.hooksPath=/dev/null".into(), "-c".into()]);
+    // The user named this very folder, so its owner may be somebody else.
+    let mut safe = OsString::from("safe.directory=");
+    safe.push(folder);
+    argv.push(safe);
     argv.extend(words.iter().map(OsString::from));
     let spec = Spec::new(argv)
         .env(env::pick(["PATH"]))

@@ -1,6 +1,6 @@
 //! The throwaway state: one private folder with tokens, configuration, database and work trees.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bounded::{EnvName, Hex32};
 use cli_shell::env;
@@ -133,7 +133,6 @@ impl Place {
         let program = self.program.display().to_string();
         let mut argv = vec![program, "__exec-plugin".to_owned(), "--".to_owned()];
         argv.extend(project.agent.iter().cloned());
-        let root = project.repository.parent().unwrap_or(Path::new("/"));
         let config = json!({
             "version": 1,
             "gate_url": format!("ws://{address}"),
@@ -141,7 +140,7 @@ impl Place {
             "token_file": self.path("worker.token"),
             "heartbeat_interval": "2s",
             "concurrency": 1,
-            "repository_roots": [root],
+            "repository_roots": [project.repository],
             "worktree_root": self.path("worktrees"),
             "runtime_root": self.path("runtime"),
             "repositories": [{"id": REPOSITORY, "path": project.repository}],
@@ -173,8 +172,11 @@ pub(crate) fn random() -> Result<String, DemoError> {
 
 fn names(variables: &[EnvName]) -> Vec<String> {
     let mut names = vec!["PATH".to_owned()];
-    names.extend(variables.iter().map(ToString::to_string));
-    names.dedup();
+    for name in variables.iter().map(ToString::to_string) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names
 }
 

@@ -72,14 +72,7 @@ pub(crate) fn outcome(outcome: &Outcome, kept: Option<&Path>, ui: &Ui) -> Result
         if evidence.is_empty() {
             text.push_str("  no checks were declared\n");
         }
-        text.push_str(&checks_text(&evidence));
-        for (index, check) in outcome.project.checks.iter().enumerate() {
-            text.push_str(&format!(
-                "    check {} is: {}\n",
-                index + 1,
-                visible(&check.join(" "))
-            ));
-        }
+        text.push_str(&checks_text(&evidence, &outcome.project.checks));
         if let Some(report) = report {
             text.push('\n');
             text.push_str(&report_text(report));

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use cli_shell::{CliError, Secret, Ui, clock, exit, visible};
-use forge_client::{Change, GateClient, Settings, event_text, follow};
+use cli_shell::{CliError, Secret, Ui, clock, env, exit, visible};
+use forge_client::{Change, GateClient, Settings, event_text, follow, wrap};
 use forge_domain::JobId;
-use process_tree::Wrapper;
+use process_tree::{Capture, Spec, Wrapper, capture};
 use serde_json::json;
 use tls_files::PlainPolicy;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::Demo;
 use crate::error::DemoError;
@@ -77,23 +78,34 @@ async fn steps(
     } else {
         "using the repository"
     };
-    ui.status(format!(
-        "1  {whose}: {}",
-        visible(&project.repository.display().to_string())
-    ));
+    let folder = visible(&project.repository.display().to_string());
+    step(ui, "1  ", &format!("{whose}: {folder}"));
     ui.status(format!(
         "   base commit {short} on {}",
         visible(&project.branch)
     ));
+
+    if project.is_ours {
+        fails_before(&project, wrapper).await?;
+        ui.status("   its test fails, as it should: that is the task");
+    }
 
     let address = start_gate(demo, ui, place, wrapper, &project, running).await?;
     let client = client(place, &address)?;
     start_worker(demo, ui, place, wrapper, &project, &address, running).await?;
     wait_for_worker(&client, running).await?;
 
-    ui.status(format!("4  task: {}", visible(&project.instruction)));
+    step(
+        ui,
+        "4  ",
+        &format!("task: {}", visible(&project.instruction)),
+    );
     for check in &project.checks {
-        ui.status(format!("   must pass: {}", visible(&check.join(" "))));
+        step(
+            ui,
+            "   ",
+            &format!("must pass: {}", visible(&check.join(" "))),
+        );
     }
     let id = submit(&client, &project).await?;
     ui.status(format!("   job {id}"));
@@ -106,6 +118,30 @@ async fn steps(
         started.elapsed().as_secs_f64()
     ));
     Ok(outcome)
+}
+
+/// Runs the check where the mistake still is, so that its success later means something.
+async fn fails_before(project: &Project, wrapper: &Wrapper) -> Result<(), CliError> {
+    let argv = project.checks.iter().flatten().cloned();
+    let spec = Spec::new(argv)
+        .env(env::pick(["PATH"]))
+        .cwd(&project.repository);
+    let limits = Capture::new(first_step(), 64 * 1024);
+    let exit = capture(wrapper, spec, limits, &CancellationToken::new())
+        .await
+        .map_err(|source| DemoError::Check { source })?
+        .exit;
+    expect(
+        "the test on the base",
+        "exit code 1",
+        &exit.status.to_string(),
+    )?;
+    Ok(())
+}
+
+/// Says a step that may be longer than a line.
+fn step(ui: &Ui, head: &str, text: &str) {
+    ui.status(wrap(text, head, "   ").trim_end());
 }
 
 async fn start_gate(

@@ -5,9 +5,10 @@ use jiff::Timestamp;
 /// The widest line, in characters; only a ref that must stay in one piece may be longer.
 pub(crate) const WIDTH: usize = 80;
 
-/// Breaks text into lines of at most [`WIDTH`] characters behind an indent; words longer than a
-/// line are cut, line feeds stay.
-pub(crate) fn wrap(text: &str, first: &str, rest: &str) -> String {
+/// Breaks text into lines of at most 80 characters behind an indent; words longer than a line are
+/// cut, line feeds stay.
+#[must_use]
+pub fn wrap(text: &str, first: &str, rest: &str) -> String {
     let mut out = String::new();
     let mut indent = first;
     for paragraph in text.split('\n') {

@@ -28,6 +28,7 @@ pub use commands::Commands;
 pub use error::ClientError;
 pub use follow::{Change, follow};
 pub use http::{GateClient, Settings};
+pub use layout::wrap;
 pub use options::{Connection, Waiting};
 pub use show::{checks_text, event_text, job_text, report_text, result_text};
 pub use view::{Attempt, Event, Evidence, Job, JobResult, Report, Worker};

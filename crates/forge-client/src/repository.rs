@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bounded::GitSha;
 use cli_shell::env;
-use git_workspace::{CandidateRef, Git, GitError, GitLimits};
+use git_workspace::{CandidateRef, Git, GitError, GitLimits, Repository};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ClientError;
@@ -83,11 +83,13 @@ where
     };
     let search_path = env::var_os("PATH").unwrap_or_default();
     let cancel = CancellationToken::new();
-    let git = match Git::find(&search_path) {
-        Ok(git) => git.with_limits(LIMITS).with_cancel(cancel.clone()),
+    let found = Git::find(&search_path)
+        .and_then(|git| Repository::discover(repository).map(|top| (git, top)));
+    let (git, top) = match found {
+        Ok((git, top)) => (git.with_limits(LIMITS).with_cancel(cancel.clone()), top),
         Err(error) => return Err(failed(error)),
     };
-    let work = work(git, absolute(repository));
+    let work = work(git, top.path().to_owned());
     tokio::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,

@@ -58,12 +58,13 @@ pub fn result_text(result: &JobResult) -> String {
     text
 }
 
-/// Describes the checks and other findings that a Worker recorded, a line each.
+/// Describes the checks and other findings that a Worker recorded, a line each; the commands are
+/// those of the checks, where they are known.
 #[must_use]
-pub fn checks_text(evidence: &[Evidence]) -> String {
+pub fn checks_text(evidence: &[Evidence], commands: &[Vec<String>]) -> String {
     evidence
         .iter()
-        .map(|record| wrap(&finding(record), "  ", "    "))
+        .map(|record| wrap(&finding(record, commands), "  ", "    "))
         .collect()
 }
 
@@ -111,29 +112,35 @@ fn attempt_text(attempt: &Attempt) -> String {
         text.push_str("  no checks were recorded\n");
     } else {
         text.push_str("  recorded by the Worker:\n");
-        text.push_str(&checks_text(&attempt.evidence));
+        text.push_str(&checks_text(&attempt.evidence, &[]));
     }
     text
 }
 
-fn finding(record: &Evidence) -> String {
+fn finding(record: &Evidence, commands: &[Vec<String>]) -> String {
     let took = milliseconds(record.duration_ms);
-    let exit = record
-        .exit_code
-        .map(|code| format!(", exit {code}"))
-        .unwrap_or_default();
-    match (record.check_index, record.reason.as_str()) {
-        (Some(index), "scoped_check_passed") => format!("check {} passed{exit}, {took}", index + 1),
-        (Some(index), "scoped_check_failed") => format!("check {} FAILED{exit}, {took}", index + 1),
-        (Some(index), "scoped_check_timeout") => {
-            format!("check {} TIMED OUT after {took}", index + 1)
-        }
-        _ => format!(
-            "{}: {}{exit}, {took}",
-            visible(&record.phase),
-            visible(&record.reason)
-        ),
-    }
+    let exit = match record.exit_code {
+        Some(code) => format!(", exit {code}"),
+        None => String::new(),
+    };
+    let verdict = match record.reason.as_str() {
+        "scoped_check_passed" => format!("passed{exit}, {took}"),
+        "scoped_check_failed" => format!("FAILED{exit}, {took}"),
+        "scoped_check_timeout" => format!("TIMED OUT after {took}"),
+        reason => format!("{}{exit}, {took}", visible(reason)),
+    };
+    let Some(index) = record.check_index else {
+        return format!("{}: {verdict}", visible(&record.phase));
+    };
+    let command = usize::try_from(index)
+        .ok()
+        .and_then(|index| commands.get(index));
+    let command = command.map(|words| format!(" `{}`", visible(&words.join(" "))));
+    format!(
+        "check {}{} {verdict}",
+        index.saturating_add(1),
+        command.unwrap_or_default()
+    )
 }
 
 /// A failure code with what it means, where it is known.
