@@ -30,22 +30,24 @@ pub enum Color {
 /// Options shared by all programs.
 #[derive(Debug, Clone, Default, Args)]
 pub struct GlobalOpts {
-    /// How results are written to standard output
+    /// How results are written: `human`, or `json` with one record per line
     #[arg(
         long,
         global = true,
         value_enum,
         default_value_t,
+        hide_possible_values = true,
         value_name = "FORMAT",
         help_heading = "Output"
     )]
     pub format: Format,
-    /// When to use colours
+    /// When to use colours: `auto`, `always` or `never`
     #[arg(
         long,
         global = true,
         value_enum,
         default_value_t,
+        hide_possible_values = true,
         value_name = "WHEN",
         help_heading = "Output"
     )]

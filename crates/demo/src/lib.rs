@@ -36,8 +36,8 @@ enum Part {
 /// Shows the main job, from the task to the candidate commit.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Without options it fixes a failing test in a small repository made for it, with a
-scripted stand-in for an agent. With an agent of yours in a repository of yours:
+Without options it mends a failing test in a small repository made for it, with
+a scripted stand-in for an agent. With your own agent in your own repository:
   forge demo --repo ~/src/app --instruction 'Fix the typo in README' \\
       --check 'make test' --env HOME --env OPENAI_API_KEY \\
       --plugin codex exec --sandbox workspace-write -")]
@@ -57,8 +57,14 @@ pub struct Demo {
     /// Keep the state and say how to look further
     #[arg(long)]
     keep: bool,
-    /// Which part to show
-    #[arg(long, value_enum, default_value_t, value_name = "PART")]
+    /// Which part to show: `forge` or `all`
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "PART"
+    )]
     part: Part,
     /// The agent, as the last option: a command that gets the instruction on standard input
     /// and the workspace as its directory

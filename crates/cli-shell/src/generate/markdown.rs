@@ -65,6 +65,7 @@ fn row(arg: &Arg) -> String {
         .get_possible_values()
         .iter()
         .filter(|value| !value.is_hide_set() && arg.get_action().takes_values())
+        .filter(|_| !arg.is_hide_possible_values_set())
         .map(|value| match value.get_help() {
             Some(help) => format!("`{}` ({help})", value.get_name()),
             None => format!("`{}`", value.get_name()),
