@@ -84,7 +84,7 @@ pub enum Violation {
     CarriageReturn,
     /// The line is not one compact JSON object.
     #[error("a frame is not one compact JSON object: {0}")]
-    Json(#[from] JsonError),
+    Json(JsonError),
     /// A field is missing, unknown, or has a value that is not allowed.
     #[error("invalid `{kind}` frame: {error}")]
     Field {
@@ -95,7 +95,7 @@ pub enum Violation {
     },
     /// The fields that every frame has are wrong.
     #[error("invalid frame: {0}")]
-    Envelope(#[from] FieldError),
+    Envelope(FieldError),
     /// The version is not `v1`.
     #[error("the protocol version must be `v1`")]
     Version,
@@ -185,6 +185,19 @@ pub enum Violation {
     /// The session was concluded before the plugin had finished.
     #[error("the session was given up before the plugin had finished")]
     Abandoned,
+}
+
+// Written by hand: a derived conversion would make the cause a source, and the message has it.
+impl From<JsonError> for Violation {
+    fn from(error: JsonError) -> Self {
+        Self::Json(error)
+    }
+}
+
+impl From<FieldError> for Violation {
+    fn from(error: FieldError) -> Self {
+        Self::Envelope(error)
+    }
 }
 
 /// Most bytes that a message repeats.
