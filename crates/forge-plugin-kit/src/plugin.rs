@@ -77,8 +77,9 @@ impl Plugin {
         self
     }
 
-    /// Takes part in these features only; without it, in `progress`, `cancel`, `commit_subject`
-    /// and `agent_report`. Operations in the list count for nothing: handlers decide on them.
+    /// Takes part in these features only; without it, in `progress` and `cancel`, and with a
+    /// workspace handler also in `commit_subject` and `agent_report`. Operations in the list count
+    /// for nothing: handlers decide on them.
     pub fn features(mut self, features: impl IntoIterator<Item = Capability>) -> Self {
         self.features = features
             .into_iter()
@@ -120,7 +121,16 @@ impl Plugin {
         let mut capabilities = Vec::new();
         capabilities.extend(self.text.as_ref().map(|_| Capability::Text));
         capabilities.extend(self.workspace.as_ref().map(|_| Capability::WorkspaceEdit));
-        capabilities.extend(&self.features);
+        let edits = self.workspace.is_some();
+        let useful = |feature: &&Capability| match feature {
+            // Both are fields of the result of an edit.
+            Capability::CommitSubject | Capability::AgentReport => edits,
+            Capability::Text
+            | Capability::WorkspaceEdit
+            | Capability::Progress
+            | Capability::Cancel => true,
+        };
+        capabilities.extend(self.features.iter().filter(useful));
         capabilities
     }
 }

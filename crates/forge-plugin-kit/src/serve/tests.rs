@@ -143,6 +143,11 @@ fn the_selection_is_what_both_know_in_the_plugins_order() {
         ),
         "[\"workspace_edit\",\"commit_subject\",\"progress\"]}"
     );
+    let all = "agent_report commit_subject cancel progress workspace_edit text";
+    assert_eq!(
+        initialized(text(|input, _| Ok(input)), all, &execute_text("x")),
+        "[\"text\",\"progress\",\"cancel\"]}"
+    );
 }
 
 #[test]
