@@ -453,3 +453,6 @@ fn decode_output(fields: &mut Fields) -> Result<Output, FieldError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

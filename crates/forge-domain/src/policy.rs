@@ -476,3 +476,6 @@ fn expect_u64(fields: &mut Fields, name: &str, expected: u64) -> Result<(), Fiel
         ))
     }
 }
+
+#[cfg(test)]
+mod tests;

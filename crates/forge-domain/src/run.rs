@@ -501,3 +501,6 @@ const fn illegal(from: &JobState, edge: &'static str) -> Refused {
         edge,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -350,3 +350,6 @@ fn not_absolute(path: &str) -> Option<String> {
     (path.len() > MAX_REPOSITORY_BYTES)
         .then(|| format!("must be at most {MAX_REPOSITORY_BYTES} bytes"))
 }
+
+#[cfg(test)]
+mod tests;
