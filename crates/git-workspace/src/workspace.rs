@@ -152,7 +152,7 @@ impl Workspace {
         let add = self
             .private
             .call("add")
-            .config("core.fsync=default")
+            .config("core.fsync=committed,-loose-object")
             .work_tree(self.path())
             .arg("--all");
         if let Err(error) = self.git.run(add).await {
