@@ -259,6 +259,7 @@ impl Drive {
             Some(Err(error)) => Some(error.to_string()),
             None => {
                 self.child.cancel(Ladder::KILL).await;
+                self.read_last_words().await;
                 None
             }
         };
@@ -274,6 +275,23 @@ impl Drive {
                 initialized: self.initialized,
             }),
         }
+    }
+}
+
+impl Drive {
+    /// Reads what a killed plugin had already written to stderr, for the error message: a pipe
+    /// holds at most 64 KiB, and nobody is left to write more.
+    async fn read_last_words(&mut self) {
+        if self.stderr.pipe.is_none() {
+            return;
+        }
+        let words = async {
+            while let Ok(count @ 1..) = self.stderr.read().await {
+                self.tail.push(self.stderr.fresh(count));
+            }
+        };
+        // An empty, open pipe would mean that somebody escaped; the words are not worth a wait.
+        tokio::time::timeout(STDERR_GRACE, words).await.ok();
     }
 }
 
