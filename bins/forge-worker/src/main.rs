@@ -1,3 +1,10 @@
-//! The worker.
+//! The Worker. It parses nothing and decides nothing; the library does.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(code) = process_tree::run_wrapper_if_asked() {
+        return code;
+    }
+    worker::main_from(std::env::args_os())
+}

@@ -1,0 +1,150 @@
+//! Signals: drain, cancel, kill, and the exit code that says which.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::bed::{Bed, Worker, processes_with, unique_sleep, until};
+use crate::gate::{Gate, Slot, failed, going_away};
+
+type Connected = (Bed, Gate, Worker, Slot<tokio::net::TcpStream>);
+
+async fn with_running_job(instruction: impl FnOnce(&Bed) -> String, drain: &str) -> Connected {
+    let drain = drain.to_owned();
+    let change = move |bed: &mut Bed| bed.config["drain_timeout"] = json!(drain);
+    let (bed, gate, worker, mut slot) = Bed::connected_with(change).await;
+    let started = bed.root.join("started");
+    let script = format!("touch {}; {}", started.display(), instruction(&bed));
+    slot.say(bed.coding_lease(&script, json!([["./check.sh"]]), |_| {}))
+        .await;
+    until("the plugin to run", || started.exists()).await;
+    (bed, gate, worker, slot)
+}
+
+#[tokio::test]
+async fn an_idle_worker_leaves_at_once() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let (_bed, _gate, mut worker, mut slot) = Bed::connected().await;
+        until("both ends to be connected", || {
+            worker.log().contains("connected to the Gate")
+        })
+        .await;
+        let since = Instant::now();
+        worker.signal(signal);
+        assert_eq!(slot.ended().await, going_away());
+        // The rule is 100 ms; a loaded machine gets a second more.
+        assert!(
+            since.elapsed() < Duration::from_millis(1100),
+            "{:?}",
+            since.elapsed()
+        );
+        drop(slot);
+        assert_eq!(worker.ended().await.code(), Some(0));
+    }
+}
+
+#[tokio::test]
+async fn a_worker_without_a_gate_leaves_too() {
+    let gate = Gate::new().await;
+    let bed = Bed::new(&gate.url());
+    drop(gate);
+    let mut worker = bed.start();
+    until("a complaint", || worker.log().contains("trying again")).await;
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn draining_completes_and_delivers_the_running_job() {
+    let wait = |bed: &Bed| {
+        let go = bed.root.join("go").display().to_string();
+        format!("until test -e {go}; do sleep 0.02; done; echo x > answer.txt")
+    };
+    let (bed, _gate, mut worker, mut slot) = with_running_job(wait, "1h").await;
+    worker.signal(Signal::TERM);
+    until("the drain", || worker.log().contains("draining")).await;
+    std::fs::write(bed.root.join("go"), "").unwrap();
+    let evidence = slot.answer().await;
+    assert!(evidence.contains("scoped_check_passed"), "{evidence}");
+    slot.ack().await;
+    let result = slot.answer().await;
+    assert!(result.contains("\"candidate_sha\""), "{result}");
+    slot.ack().await;
+    assert_eq!(slot.ended().await, going_away());
+    drop(slot);
+    assert_eq!(worker.ended().await.code(), Some(0));
+    assert!(bed.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_second_signal_cancels_and_reports() {
+    let sleep = unique_sleep();
+    let script = format!("setsid sleep {sleep} & sleep {sleep}");
+    let (bed, _gate, mut worker, mut slot) = with_running_job(|_| script, "1h").await;
+    worker.signal(Signal::TERM);
+    until("the drain", || worker.log().contains("draining")).await;
+    worker.signal(Signal::TERM);
+    let evidence = slot.answer().await;
+    assert!(
+        evidence.contains("\"plugin_protocol_failed\""),
+        "{evidence}"
+    );
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
+    slot.ack().await;
+    assert_eq!(slot.answer().await, failed("execution_failed", "retryable"));
+    slot.ack().await;
+    assert_eq!(slot.ended().await, going_away());
+    drop(slot);
+    assert_eq!(worker.ended().await.code(), Some(3));
+    assert!(bed.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_check_that_is_cancelled_is_not_a_failed_check() {
+    let (bed, _gate, mut worker, mut slot) = Bed::connected().await;
+    let sleep = unique_sleep();
+    let tests = json!([["./check.sh"], ["sleep", sleep]]);
+    slot.say(bed.coding_lease("echo x > answer.txt", tests, |_| {}))
+        .await;
+    until("the check to run", || !processes_with(&sleep).is_empty()).await;
+    worker.signal(Signal::TERM);
+    until("the drain", || worker.log().contains("draining")).await;
+    worker.signal(Signal::INT);
+    let evidence = slot.answer().await;
+    assert_eq!(evidence.matches("\"evidence_id\"").count(), 1, "{evidence}");
+    assert!(evidence.contains("scoped_check_passed"), "{evidence}");
+    slot.ack().await;
+    assert_eq!(slot.answer().await, failed("execution_failed", "retryable"));
+    slot.ack().await;
+    assert_eq!(worker.ended().await.code(), Some(3));
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_deadline_kills_and_nothing_is_left() {
+    let sleep = unique_sleep();
+    let script = format!("setsid sleep {sleep} & sleep {sleep}");
+    let (bed, _gate, mut worker, mut slot) = with_running_job(|_| script, "200ms").await;
+    worker.signal(Signal::TERM);
+    assert_eq!(slot.ended().await, None);
+    assert_eq!(worker.ended().await.code(), Some(4));
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
+    assert!(bed.leftovers().is_empty(), "{:?}", bed.leftovers());
+}
+
+#[tokio::test]
+async fn a_third_signal_does_not_wait_for_the_deadline() {
+    let sleep = unique_sleep();
+    let script = format!("sleep {sleep}");
+    let (_bed, _gate, mut worker, mut slot) = with_running_job(|_| script, "1h").await;
+    worker.signal(Signal::TERM);
+    until("the drain", || worker.log().contains("draining")).await;
+    worker.signal(Signal::TERM);
+    // The evidence is never acknowledged, so that the Worker waits for it.
+    let evidence = slot.answer().await;
+    assert!(evidence.contains("plugin_protocol_failed"), "{evidence}");
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ended().await.code(), Some(4));
+    assert_eq!(processes_with(&sleep), Vec::<String>::new());
+}

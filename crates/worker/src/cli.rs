@@ -1,0 +1,113 @@
+//! The command line of `forge-worker`: from the arguments to the exit code.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use cli_shell::logging::LogFormat;
+use cli_shell::{CliError, GlobalOpts, Ui, exit, logging};
+use process_tree::Wrapper;
+
+use crate::config::{Host, WorkerConfig};
+use crate::websocket::GateConnector;
+use crate::{WorkerError, run};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  drained after SIGTERM or SIGINT: every running job was delivered; or the check passed
+  2  usage, configuration or start failed
+  3  a second signal cancelled the running jobs
+  4  the drain deadline passed, or a third signal came, and the running jobs were killed";
+
+/// Leases jobs from a Gate, runs plugins and declared checks, makes candidate commits
+#[derive(Debug, Parser)]
+#[command(name = "forge-worker", version = cli_shell::version(), after_help = EXIT_CODES)]
+struct Args {
+    /// The configuration file (strict JSON, at most 1 MiB)
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Judge the configuration file alone and exit
+    #[arg(long)]
+    check_config: bool,
+    /// With --check-config: also look up what the file names on this host
+    #[arg(long, requires = "check_config")]
+    live: bool,
+    /// The form of the log on standard error
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    log_format: LogFormat,
+    #[command(flatten)]
+    global: GlobalOpts,
+}
+
+/// Runs the whole program. `args` begins with the program's name.
+///
+/// The caller's `main` must have called `process_tree::run_wrapper_if_asked` first: the Worker
+/// starts its plugins and checks through the executable that it runs from.
+pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    cli_shell::main_with(args, body)
+}
+
+/// The definition of the command line, for documentation.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that cli-shell calls"
+)]
+fn body(args: Args) -> Result<ExitCode, CliError> {
+    let config = WorkerConfig::load(&args.config).map_err(CliError::config)?;
+    if args.check_config {
+        if args.live {
+            look_up(&config)?;
+        }
+        Ui::new(&args.global).status(format_args!("`{}` is valid", args.config.display()));
+        return Ok(exit::ok());
+    }
+    logging::init(args.log_format, args.global.verbosity());
+    close_process_to_others()?;
+    let (host, connector) = look_up(&config)?;
+    let wrapper = Wrapper::current_exe().map_err(|source| {
+        CliError::operation(WorkerError::Os {
+            what: "find the running executable",
+            source,
+        })
+    })?;
+    let outcome = run::run(config, host, wrapper, connector).map_err(CliError::operation)?;
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+fn look_up(config: &WorkerConfig) -> Result<(Host, GateConnector), CliError> {
+    let host = Host::look_up(config).map_err(CliError::config)?;
+    let connector = run::connector(config, &host).map_err(CliError::config)?;
+    Ok((host, connector))
+}
+
+/// Closes `/proc/PID/environ` and the memory of this process, which hold the token, to plugins
+/// and checks that run as the same user. What is started is not affected: it begins anew.
+fn close_process_to_others() -> Result<(), CliError> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
+            CliError::operation(WorkerError::Os {
+                what: "close this process to others of the same user",
+                source: errno.into(),
+            })
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+}

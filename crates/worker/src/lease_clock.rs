@@ -1,0 +1,180 @@
+//! The Worker's side of a lease's time: when to renew it, and when to let go.
+//!
+//! A heartbeat has no reply, so the Worker cannot know the Gate's deadline. It takes the
+//! cautious reading: the lease runs from the moment the last heartbeat that counts was *sent*,
+//! and the job is stopped a margin before that could have run out, so that its plugin is gone
+//! before the job can be leased to anybody else. With each heartbeat goes a WebSocket ping:
+//! from the first pong on, only a heartbeat whose pong came back counts. A Gate that answers
+//! no pings is served by the write alone.
+//!
+//! Pure: instants come in as arguments, nothing waits here.
+
+use std::time::{Duration, Instant};
+
+/// The time that stopping a plugin may need before the lease could be given away.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// The clock of one lease.
+#[derive(Debug)]
+pub(crate) struct LeaseClock {
+    ttl: Duration,
+    interval: Duration,
+    margin: Duration,
+    renewed_at: Instant,
+    next_heartbeat: Instant,
+    sent: u64,
+    awaiting: Option<(u64, Instant)>,
+    gate_answers: bool,
+}
+
+impl LeaseClock {
+    /// A lease that was received at `now`. The caller has checked that `interval < ttl`.
+    /// `gate_answers` says whether this connection has ever brought a pong.
+    pub(crate) fn new(now: Instant, ttl: Duration, interval: Duration, gate_answers: bool) -> Self {
+        let slack = ttl.saturating_sub(interval);
+        Self {
+            ttl,
+            interval,
+            margin: MARGIN.min(ttl / 4).min(slack / 2),
+            renewed_at: now,
+            next_heartbeat: now + interval,
+            sent: 0,
+            awaiting: None,
+            gate_answers,
+        }
+    }
+
+    /// When the next heartbeat is due.
+    pub(crate) const fn next_heartbeat(&self) -> Instant {
+        self.next_heartbeat
+    }
+
+    /// When the job must be stopped unless the lease is renewed before.
+    pub(crate) fn let_go_at(&self) -> Instant {
+        self.renewed_at + self.ttl.saturating_sub(self.margin)
+    }
+
+    /// How long written bytes may stay unacknowledged before the connection is useless for
+    /// renewing this lease.
+    pub(crate) fn write_patience(&self) -> Duration {
+        self.ttl
+            .saturating_sub(self.interval)
+            .saturating_sub(self.margin)
+            .max(Duration::from_millis(100))
+    }
+
+    /// A heartbeat is about to be written; the number returned goes into its ping.
+    pub(crate) fn heartbeat_starts(&mut self, now: Instant) -> u64 {
+        self.sent = self.sent.saturating_add(1);
+        self.next_heartbeat = now + self.interval;
+        // An older ping without an answer stays the one to wait for: its heartbeat renewed the
+        // lease if the answer comes, and forgetting it could only lose time.
+        if self.awaiting.is_none() || !self.gate_answers {
+            self.awaiting = Some((self.sent, now));
+        }
+        self.sent
+    }
+
+    /// The heartbeat that began at `started` was written.
+    pub(crate) fn heartbeat_written(&mut self, started: Instant) {
+        if !self.gate_answers {
+            self.renewed_at = self.renewed_at.max(started);
+        }
+    }
+
+    /// A pong with `number` came back.
+    pub(crate) fn answered(&mut self, number: u64) {
+        self.gate_answers = true;
+        if let Some((awaited, started)) = self.awaiting
+            && number >= awaited
+            && number <= self.sent
+        {
+            self.renewed_at = self.renewed_at.max(started);
+            self.awaiting = None;
+        }
+    }
+
+    /// Whether a pong has been seen.
+    pub(crate) const fn gate_answers(&self) -> bool {
+        self.gate_answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(30);
+    const BEAT: Duration = Duration::from_secs(10);
+
+    fn start() -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
+    #[test]
+    fn the_first_heartbeat_is_due_after_one_interval() {
+        let now = start();
+        let clock = LeaseClock::new(now, TTL, BEAT, false);
+        assert_eq!(clock.next_heartbeat(), now + BEAT);
+        assert_eq!(clock.let_go_at(), now + Duration::from_secs(29));
+    }
+
+    #[test]
+    fn without_pongs_a_written_heartbeat_renews_from_its_start() {
+        let now = start();
+        let mut clock = LeaseClock::new(now, TTL, BEAT, false);
+        let beat = now + BEAT;
+        clock.heartbeat_starts(beat);
+        assert_eq!(clock.let_go_at(), now + Duration::from_secs(29));
+        clock.heartbeat_written(beat);
+        assert_eq!(clock.let_go_at(), beat + Duration::from_secs(29));
+        assert_eq!(clock.next_heartbeat(), beat + BEAT);
+    }
+
+    #[test]
+    fn once_the_gate_answers_a_write_alone_renews_nothing() {
+        let now = start();
+        let mut clock = LeaseClock::new(now, TTL, BEAT, false);
+        let first = clock.heartbeat_starts(now + BEAT);
+        clock.heartbeat_written(now + BEAT);
+        clock.answered(first);
+        for beat in 2..5 {
+            clock.heartbeat_starts(now + BEAT * beat);
+            clock.heartbeat_written(now + BEAT * beat);
+        }
+        assert_eq!(clock.let_go_at(), now + BEAT + Duration::from_secs(29));
+    }
+
+    #[test]
+    fn a_late_pong_counts_from_the_oldest_unanswered_heartbeat() {
+        let now = start();
+        let mut clock = LeaseClock::new(now, TTL, BEAT, true);
+        clock.heartbeat_starts(now + BEAT);
+        let second = clock.heartbeat_starts(now + BEAT * 2);
+        clock.answered(second);
+        assert_eq!(clock.let_go_at(), now + BEAT + Duration::from_secs(29));
+    }
+
+    #[test]
+    fn a_pong_that_nobody_asked_for_renews_nothing() {
+        let now = start();
+        let mut clock = LeaseClock::new(now, TTL, BEAT, true);
+        clock.answered(7);
+        clock.answered(0);
+        assert_eq!(clock.let_go_at(), now + Duration::from_secs(29));
+    }
+
+    #[test]
+    fn the_margin_never_reaches_the_next_heartbeat() {
+        let now = start();
+        for (ttl, beat) in [(1000, 999), (1000, 10), (30_000, 29_000), (4, 3)] {
+            let (ttl, beat) = (Duration::from_millis(ttl), Duration::from_millis(beat));
+            let clock = LeaseClock::new(now, ttl, beat, false);
+            assert!(
+                clock.let_go_at() > clock.next_heartbeat(),
+                "{ttl:?} {beat:?}"
+            );
+            assert!(clock.let_go_at() < now + ttl, "{ttl:?} {beat:?}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A whole Worker: owns the folders, runs the slots, listens to signals, ends in order.
+
+use std::future::pending;
+use std::io;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Instant;
+
+use forge_domain::SlotId;
+use gate_link::ConnectQuery;
+use process_tree::Wrapper;
+use tls_files::{ClientTls, PlainPolicy, Transport};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+use tokio_tungstenite::Connector;
+
+use crate::WorkerError;
+use crate::config::{Host, WorkerConfig};
+use crate::runner::JobRunner;
+use crate::shutdown::{Order, Outcome, Shutdown};
+use crate::slot::{Shared, supervise};
+use crate::stop::Stop;
+use crate::sweep::OwnedRoots;
+use crate::websocket::GateConnector;
+
+/// Runs until the signals and the jobs say that it is over.
+pub(crate) fn run(
+    config: WorkerConfig,
+    host: Host,
+    wrapper: Wrapper,
+    connector: GateConnector,
+) -> Result<Outcome, WorkerError> {
+    let owned = OwnedRoots::take_over(&host.worktree_root, &host.runtime_root)?;
+    // Two threads at least: one job that hogs a thread must not delay another's heartbeat.
+    let threads = std::thread::available_parallelism()
+        .map_or(2, NonZero::get)
+        .max(2);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(|source| WorkerError::Os {
+            what: "start the runtime",
+            source,
+        })?;
+    let outcome = runtime.block_on(serve(config, host, wrapper, connector))?;
+    // Whatever is still blocked is killed with the process; its wrappers see to their trees.
+    runtime.shutdown_background();
+    drop(owned);
+    tracing::info!(outcome = ?outcome, "worker stopped");
+    Ok(outcome)
+}
+
+async fn serve(
+    config: WorkerConfig,
+    host: Host,
+    wrapper: Wrapper,
+    connector: GateConnector,
+) -> Result<Outcome, WorkerError> {
+    let mut signals = Signals::new().map_err(|source| WorkerError::Os {
+        what: "listen to signals",
+        source,
+    })?;
+    let queries = queries(&config)?;
+    let drain_timeout = config.drain_timeout;
+    let mut shutdown = Shutdown::new(drain_timeout);
+    let stop = Stop::default();
+    tracing::info!(
+        worker_id = %config.id, gate = %config.gate.url, slots = queries.len(),
+        "worker started"
+    );
+    let shared = Arc::new(Shared {
+        connector,
+        heartbeat_interval: config.heartbeat_interval,
+        stop: stop.clone(),
+        executor: JobRunner::new(config, host, wrapper),
+    });
+    let mut slots = JoinSet::new();
+    for query in queries {
+        slots.spawn(supervise(Arc::clone(&shared), query));
+    }
+    loop {
+        let order = tokio::select! {
+            biased;
+            () = signals.next() => shutdown.signal(now()),
+            () = at(shutdown.deadline()) => shutdown.deadline_reached(now()),
+            joined = slots.join_next() => match joined {
+                None => break,
+                Some(Ok(())) => Order::Continue,
+                Some(Err(error)) => {
+                    tracing::error!(%error, "a slot ended by a defect of this program");
+                    Order::Continue
+                }
+            },
+        };
+        match order {
+            Order::Continue => {}
+            Order::Drain => {
+                tracing::info!(timeout = ?drain_timeout, "draining: no further lease");
+                stop.drain();
+            }
+            Order::Cancel => {
+                tracing::warn!("cancelling the running jobs");
+                stop.cancel();
+            }
+            Order::Kill => {
+                tracing::warn!("killing the running jobs");
+                stop.kill();
+            }
+            Order::Leave => break,
+        }
+    }
+    let outcome = shutdown.outcome();
+    if outcome != Outcome::Killed {
+        shared.executor.close().await;
+    }
+    Ok(outcome)
+}
+
+fn queries(config: &WorkerConfig) -> Result<Vec<ConnectQuery>, WorkerError> {
+    (0..config.concurrency)
+        .map(|number| SlotId::new(config.id.clone(), number).map(ConnectQuery::new))
+        .collect::<Result<_, _>>()
+        .map_err(|source| WorkerError::Slots { source })
+}
+
+/// Prepares connections to the Gate, and refuses those that would give the token away.
+pub(crate) fn connector(config: &WorkerConfig, host: &Host) -> Result<GateConnector, WorkerError> {
+    let url = config.gate.url.clone();
+    let gate_host = url.host_str().unwrap_or_default();
+    let policy = if config.gate.allow_plain {
+        PlainPolicy::Anywhere
+    } else {
+        PlainPolicy::LoopbackOnly
+    };
+    let transport = policy
+        .judge(url.scheme(), gate_host)
+        .map_err(|_| WorkerError::Plain {
+            host: gate_host.to_owned(),
+        })?;
+    let connector = match transport {
+        Transport::Tls => {
+            let ca_file = config.gate.ca_file.as_ref().map(crate::HostPath::as_path);
+            Connector::Rustls(
+                ClientTls::config(ca_file).map_err(|source| WorkerError::Tls { source })?,
+            )
+        }
+        Transport::PlainLoopback => Connector::Plain,
+        Transport::PlainRemote => {
+            tracing::warn!(
+                host = gate_host,
+                "the token crosses the network without encryption"
+            );
+            Connector::Plain
+        }
+    };
+    GateConnector::new(url, &host.token, connector).map_err(|source| WorkerError::Os {
+        what: "use the token",
+        source: io::Error::other(source),
+    })
+}
+
+/// SIGTERM and SIGINT, which mean the same.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+fn now() -> Instant {
+    cli_shell::clock::instant()
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant.into()).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,130 @@
+//! Carries out leases for real: accepts or refuses them, and runs text and coding jobs.
+
+use std::sync::Arc;
+
+use forge_domain::{Completion, WorkerFailure};
+use forge_plugin_protocol::{Operation, Outcome};
+use gate_link::Lease;
+use git_workspace::Git;
+use process_tree::Wrapper;
+use tracing::Instrument;
+
+use crate::acceptance::{Accepted, AcceptedWork, Terms, accept};
+use crate::coding::{CodingJob, run_coding};
+use crate::config::{Host, WorkerConfig};
+use crate::execution::{Control, Execution, Executor, Task};
+use crate::plugin::PluginRunner;
+use crate::ready_workspaces::ReadyWorkspaces;
+
+/// What all jobs of a Worker share.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) config: WorkerConfig,
+    pub(crate) host: Host,
+    pub(crate) plugins: PluginRunner,
+    pub(crate) git: Git,
+    pub(crate) ready: ReadyWorkspaces,
+}
+
+/// The executor of a running Worker.
+#[derive(Debug)]
+pub(crate) struct JobRunner(Arc<Bench>);
+
+impl JobRunner {
+    /// Runs plugins and checks through `wrapper`.
+    pub(crate) fn new(config: WorkerConfig, host: Host, wrapper: Wrapper) -> Self {
+        let git = Git::new(
+            &host.git,
+            cli_shell::env::var_os("PATH").unwrap_or_default(),
+        );
+        Self(Arc::new(Bench {
+            ready: ReadyWorkspaces::new(config.prepared_workspaces),
+            config,
+            host,
+            plugins: PluginRunner {
+                wrapper,
+                identities: Arc::default(),
+            },
+            git,
+        }))
+    }
+
+    /// Removes the workspaces that were made ahead.
+    pub(crate) async fn close(&self) {
+        self.0.ready.close().await;
+    }
+}
+
+impl Executor for JobRunner {
+    fn execute(&self, lease: Lease, control: Control) -> Task<Execution> {
+        let span = tracing::info_span!(
+            "job",
+            job_id = %lease.lease.job_id,
+            attempt_id = %lease.lease.attempt_id
+        );
+        Box::pin(carry_out(Arc::clone(&self.0), lease, control).instrument(span))
+    }
+}
+
+async fn carry_out(bench: Arc<Bench>, lease: Lease, control: Control) -> Execution {
+    let Lease {
+        lease: key,
+        work,
+        policy,
+        ..
+    } = lease;
+    let accepted = match accept(&bench.config, &bench.host, &policy, work) {
+        Ok(accepted) => accepted,
+        Err(rejection) => {
+            tracing::warn!(reason = %rejection, "lease refused");
+            return Execution::failed(WorkerFailure::InvalidTask);
+        }
+    };
+    let Accepted { terms, work } = accepted;
+    match work {
+        AcceptedWork::Text { input } => run_text(&bench, &terms, input, &control).await,
+        AcceptedWork::Coding(coding) => {
+            run_coding(CodingJob {
+                bench,
+                key,
+                terms,
+                coding: *coding,
+                control,
+            })
+            .await
+        }
+    }
+}
+
+/// A text job has no evidence and leaves nothing behind.
+async fn run_text(bench: &Bench, terms: &Terms, input: String, control: &Control) -> Execution {
+    let operation = match Operation::text(input) {
+        Ok(operation) => operation,
+        Err(error) => {
+            tracing::warn!(reason = %error, "lease refused");
+            return Execution::failed(WorkerFailure::InvalidTask);
+        }
+    };
+    let ran = bench
+        .plugins
+        .run(
+            terms,
+            terms.environment.clone(),
+            &operation,
+            &control.cancel,
+        )
+        .await;
+    match ran {
+        Ok(Outcome::Text(output)) => Execution {
+            completion: Completion::Text {
+                result: output.as_str().to_owned(),
+            },
+            ..Execution::defect()
+        },
+        Ok(Outcome::Workspace { .. }) => Execution::failed(WorkerFailure::ExecutionFailed),
+        Err(failure) => {
+            tracing::warn!(reason = failure.reason.as_str(), detail = %failure.detail, "plugin failed");
+            Execution::failed(WorkerFailure::ExecutionFailed)
+        }
+    }
+}

@@ -1,0 +1,648 @@
+//! One connection against a scripted Gate, in memory and in simulated time.
+
+use std::sync::{Arc, Mutex};
+
+use forge_domain::{ExecutionLimits, Reason, SlotId};
+use tokio::sync::mpsc;
+use tokio::time::{advance, sleep, timeout};
+
+use super::*;
+use crate::evidence::Recorder;
+use crate::execution::{CleanUp, Task};
+
+const JOB: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+const ATTEMPT: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+const SHA: &str = "1111111111111111111111111111111111111111";
+const BEAT: Duration = Duration::from_secs(10);
+/// The time to live in `lease`.
+const TTL: Duration = Duration::from_secs(30);
+
+/// A lease with a 30 s time to live, as `docs/protocols/gate-worker.md` samples it.
+fn lease() -> String {
+    format!(
+        r#"{{"type":"lease","job_id":"{JOB}","attempt_id":"{ATTEMPT}","input":"hello","policy":{{"version":1,"worker_pool":"coding","lease_ttl_nanos":30000000000,"retry_base_nanos":1000000000,"max_attempts":3,"retry_algorithm":"exponential-v1","retry_max_nanos":86400000000000,"execution":{{"plugin_id":"reference","environment":[],"plugin_timeout_nanos":900000000000,"check_timeout_nanos":600000000000,"git_timeout_nanos":60000000000,"cleanup_timeout_nanos":10000000000,"plugin_output_bytes":1048576,"check_output_bytes":2048,"git_output_bytes":1048576}}}}}}"#
+    )
+}
+
+fn message(kind: &str, rest: &str) -> String {
+    format!("{{\"type\":\"{kind}\",\"job_id\":\"{JOB}\",\"attempt_id\":\"{ATTEMPT}\"{rest}}}\n")
+}
+
+fn ack() -> String {
+    message("ack", "")
+}
+
+fn heartbeat() -> Sent {
+    Sent::Message(message("heartbeat", ",\"worker_id\":\"worker-1\""))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Sent {
+    Message(String),
+    Ping(u64),
+    Closed(Closing),
+}
+
+/// The Worker's end of a connection in memory.
+struct MemoryLink {
+    incoming: mpsc::UnboundedReceiver<Result<Incoming, LinkDown>>,
+    sent: mpsc::UnboundedSender<Sent>,
+    /// From here on writing never ends, as with a full socket buffer.
+    stuck: Arc<Mutex<bool>>,
+}
+
+impl MemoryLink {
+    async fn put(&self, sent: Sent) -> Result<(), LinkDown> {
+        if *self.stuck.lock().unwrap() {
+            pending::<()>().await;
+        }
+        self.sent
+            .send(sent)
+            .map_err(|_| LinkDown::Failed("broken pipe".to_owned()))
+    }
+}
+
+impl Link for MemoryLink {
+    async fn receive(&mut self) -> Result<Incoming, LinkDown> {
+        match self.incoming.recv().await {
+            Some(incoming) => incoming,
+            None => Err(LinkDown::Closed("gone".to_owned())),
+        }
+    }
+
+    async fn send(&mut self, frame: Vec<u8>) -> Result<(), LinkDown> {
+        self.put(Sent::Message(String::from_utf8(frame).unwrap()))
+            .await
+    }
+
+    async fn ping(&mut self, number: u64) -> Result<(), LinkDown> {
+        self.put(Sent::Ping(number)).await
+    }
+
+    fn set_write_patience(&self, _: Duration) {}
+
+    async fn close(&mut self, closing: Closing) {
+        self.sent.send(Sent::Closed(closing)).ok();
+    }
+}
+
+/// The Gate's end.
+struct Gate {
+    outgoing: mpsc::UnboundedSender<Result<Incoming, LinkDown>>,
+    sent: mpsc::UnboundedReceiver<Sent>,
+    stuck: Arc<Mutex<bool>>,
+}
+
+impl Gate {
+    fn say(&self, text: impl Into<String>) {
+        self.outgoing
+            .send(Ok(Incoming::Message(text.into().into_bytes())))
+            .unwrap();
+    }
+
+    fn pong(&self, number: u64) {
+        self.outgoing.send(Ok(Incoming::Pong(number))).ok();
+    }
+
+    async fn next(&mut self) -> Sent {
+        timeout(Duration::from_secs(1000), self.sent.recv())
+            .await
+            .unwrap()
+            .unwrap()
+    }
+
+    async fn text(&mut self) -> String {
+        match self.next().await {
+            Sent::Message(text) => text,
+            other => panic!("expected a message, got {other:?}"),
+        }
+    }
+}
+
+/// What a job does, and what became of it.
+struct Script {
+    takes: Duration,
+    execution: Mutex<Option<Execution>>,
+    log: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Executor for Script {
+    fn execute(&self, _: Lease, control: Control) -> Task<Execution> {
+        let execution = self
+            .execution
+            .lock()
+            .unwrap()
+            .take()
+            .expect("one execution a script");
+        let (takes, log) = (self.takes, Arc::clone(&self.log));
+        Box::pin(async move {
+            log.lock().unwrap().push("started");
+            tokio::select! {
+                () = sleep(takes) => {
+                    log.lock().unwrap().push(if control.fence.holds(Instant::now().into_std()) {
+                        "done"
+                    } else {
+                        "done too late"
+                    });
+                    execution
+                }
+                () = control.cancel.cancelled() => {
+                    log.lock().unwrap().push("cancelled");
+                    Execution {
+                        completion: Completion::Failed(WorkerFailure::ExecutionFailed),
+                        ..execution
+                    }
+                }
+            }
+        })
+    }
+}
+
+struct ScriptedCleanUp {
+    record: Option<EvidenceRecord>,
+    log: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl CleanUp for ScriptedCleanUp {
+    fn run(self: Box<Self>) -> Task<Option<EvidenceRecord>> {
+        Box::pin(async move {
+            self.log.lock().unwrap().push("cleaned");
+            self.record
+        })
+    }
+}
+
+fn recorder() -> Recorder {
+    let second = Duration::from_secs(1);
+    let limits = ExecutionLimits {
+        plugin_timeout: second,
+        check_timeout: second,
+        git_timeout: second,
+        cleanup_timeout: second,
+        plugin_output_bytes: 1,
+        check_output_bytes: 1,
+        git_output_bytes: 1,
+    };
+    Recorder::new(SHA.parse().unwrap(), limits)
+}
+
+struct Stage {
+    gate: Gate,
+    stop: Stop,
+    log: Arc<Mutex<Vec<&'static str>>>,
+    served: tokio::task::JoinHandle<(bool, Broken)>,
+}
+
+impl Stage {
+    fn log(&self) -> Vec<&'static str> {
+        self.log.lock().unwrap().clone()
+    }
+
+    async fn end(self) -> (bool, Broken) {
+        timeout(Duration::from_secs(1000), self.served)
+            .await
+            .unwrap()
+            .unwrap()
+    }
+}
+
+fn text(result: &str) -> Completion {
+    Completion::Text {
+        result: result.to_owned(),
+    }
+}
+
+/// Starts a session whose one job takes this long and ends like this.
+fn stage(takes: Duration, completion: Completion) -> Stage {
+    stage_with(takes, completion, Vec::new(), None)
+}
+
+fn stage_with(
+    takes: Duration,
+    completion: Completion,
+    evidence: Vec<EvidenceRecord>,
+    cleanup: Option<Option<EvidenceRecord>>,
+) -> Stage {
+    let (outgoing, incoming) = mpsc::unbounded_channel();
+    let (sender, sent) = mpsc::unbounded_channel();
+    let stuck = Arc::new(Mutex::new(false));
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let mut link = MemoryLink {
+        incoming,
+        sent: sender,
+        stuck: Arc::clone(&stuck),
+    };
+    let cleanup = cleanup.map(|record| {
+        Box::new(ScriptedCleanUp {
+            record,
+            log: Arc::clone(&log),
+        }) as Box<dyn CleanUp>
+    });
+    let script = Script {
+        takes,
+        execution: Mutex::new(Some(Execution {
+            evidence,
+            completion,
+            cleanup,
+        })),
+        log: Arc::clone(&log),
+    };
+    let stop = Stop::default();
+    let task_stop = stop.clone();
+    #[expect(clippy::disallowed_methods, reason = "each test awaits the handle")]
+    let served = tokio::spawn(async move {
+        let slot = SlotId::new("worker-1".parse().unwrap(), 3).unwrap();
+        let query = ConnectQuery::new(slot);
+        let serving = Serving {
+            query: &query,
+            heartbeat_interval: BEAT,
+            executor: &script,
+            stop: &task_stop,
+        };
+        serve(&mut link, &serving).await
+    });
+    Stage {
+        gate: Gate {
+            outgoing,
+            sent,
+            stuck,
+        },
+        stop,
+        log,
+        served,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_job_is_lease_result_ack_and_again() {
+    let mut stage = stage(Duration::from_secs(1), text("HELLO"));
+    stage.gate.say(lease());
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"HELLO\"")
+    );
+    stage.gate.say(ack());
+    stage.stop.drain();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+    let (proved, broken) = stage.end().await;
+    assert!(proved);
+    assert!(matches!(broken, Broken::Drained));
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_name_the_base_id_and_go_on_until_the_last_ack() {
+    let mut stage = stage(Duration::from_secs(25), text("x"));
+    stage.gate.say(lease());
+    let since = Instant::now();
+    for number in 1..=2 {
+        assert_eq!(stage.gate.next().await, heartbeat());
+        assert_eq!(stage.gate.next().await, Sent::Ping(number));
+        assert_eq!(since.elapsed(), BEAT * u32::try_from(number).unwrap());
+    }
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"x\"")
+    );
+    // No ack yet: the lease is kept alive.
+    assert_eq!(stage.gate.next().await, heartbeat());
+    assert_eq!(stage.gate.next().await, Sent::Ping(3));
+    stage.gate.say(ack());
+    sleep(TTL).await;
+    stage.stop.drain();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_then_cleanup_then_result() {
+    let evidence = vec![recorder().event(Reason::PluginStartFailed, Duration::from_millis(7))];
+    let failed = Completion::Failed(WorkerFailure::ExecutionFailed);
+    let mut stage = stage_with(Duration::ZERO, failed, evidence, Some(None));
+    stage.gate.say(lease());
+    let sent = stage.gate.text().await;
+    let head = message("evidence", "");
+    assert!(
+        sent.starts_with(head.trim_end().trim_end_matches('}')),
+        "{sent}"
+    );
+    assert!(
+        sent.contains(r#""phase":"plugin","reason":"plugin_start_failed","duration_ms":7,"#),
+        "{sent}"
+    );
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        stage.log(),
+        ["started", "done"],
+        "cleaned before the evidence was stored"
+    );
+    stage.gate.say(ack());
+    let result = message(
+        "result",
+        ",\"error\":\"execution_failed\",\"disposition\":\"retryable\"",
+    );
+    assert_eq!(stage.gate.text().await, result);
+    assert_eq!(stage.log(), ["started", "done", "cleaned"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_cleanup_is_a_batch_of_its_own() {
+    let cleanup = recorder().event(Reason::CleanupFailed, Duration::from_millis(9));
+    let sha = Completion::Candidate {
+        sha: "2".repeat(40).parse().unwrap(),
+        report: None,
+    };
+    let mut stage = stage_with(Duration::ZERO, sha, Vec::new(), Some(Some(cleanup)));
+    stage.gate.say(lease());
+    let sent = stage.gate.text().await;
+    assert!(
+        sent.contains(r#""phase":"cleanup","reason":"cleanup_failed""#),
+        "{sent}"
+    );
+    stage.gate.say(ack());
+    let result = message(
+        "result",
+        &format!(",\"candidate_sha\":\"{}\"", "2".repeat(40)),
+    );
+    assert_eq!(stage.gate.text().await, result);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_is_no_lease_ends_an_idle_connection() {
+    let strangers = [
+        (ack(), Closing::Protocol),
+        (message("result", ",\"result\":\"x\""), Closing::Protocol),
+        (
+            "{\"type\":\"error\",\"error\":\"request failed\"}\n".to_owned(),
+            Closing::Drop,
+        ),
+        ("{".to_owned(), Closing::Protocol),
+        (
+            lease().replace(
+                "\"input\"",
+                "\"activity\":{\"sequence\":1,\"stage\":\"analyzing\"},\"input\"",
+            ),
+            Closing::Protocol,
+        ),
+        (
+            lease().replace(
+                "\"input\"",
+                "\"activity_version\":\"live_activity/v9\",\"input\"",
+            ),
+            Closing::Protocol,
+        ),
+        (
+            lease().replace(
+                "\"input\"",
+                "\"activity_version\":\"live_activity/v1\",\"input\"",
+            ),
+            Closing::Protocol,
+        ),
+        (
+            lease().replace("\"input\"", "\"extra\":1,\"input\""),
+            Closing::Protocol,
+        ),
+    ];
+    for (stranger, closing) in strangers {
+        let mut stage = stage(Duration::ZERO, text("x"));
+        stage.gate.say(stranger.clone());
+        assert_eq!(stage.gate.next().await, Sent::Closed(closing), "{stranger}");
+        assert!(stage.log().is_empty(), "{stranger}");
+        let (proved, _) = stage.end().await;
+        assert!(!proved, "{stranger}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_out_of_bounds_is_answered_with_invalid_task() {
+    let mut stage = stage(Duration::ZERO, text("x"));
+    stage
+        .gate
+        .say(lease().replace("\"max_attempts\":3", "\"max_attempts\":101"));
+    let refusal = message(
+        "result",
+        ",\"error\":\"invalid_task\",\"disposition\":\"terminal\"",
+    );
+    assert_eq!(stage.gate.text().await, refusal);
+    stage.gate.say(ack());
+    // The slot is good for the next one.
+    stage.gate.say(lease());
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"x\"")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_ends_before_a_heartbeat_is_refused() {
+    for ttl in ["10000000000", "9999999999"] {
+        let mut stage = stage(Duration::ZERO, text("x"));
+        stage.gate.say(lease().replace("30000000000", ttl));
+        let refusal = message(
+            "result",
+            ",\"error\":\"invalid_task\",\"disposition\":\"terminal\"",
+        );
+        assert_eq!(stage.gate.text().await, refusal);
+        assert!(stage.log().is_empty());
+    }
+    let mut stage = stage(Duration::ZERO, text("x"));
+    stage
+        .gate
+        .say(lease().replace("30000000000", "10000000001"));
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"x\"")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_during_execution_cancels_the_job_and_ends_the_connection() {
+    for stranger in [ack(), lease(), message("evidence", ",\"evidence\":[]")] {
+        let mut stage = stage_with(TTL, text("x"), Vec::new(), Some(None));
+        stage.gate.say(lease());
+        sleep(Duration::from_secs(1)).await;
+        stage.gate.say(stranger);
+        assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Protocol));
+        assert_eq!(stage.log(), ["started", "cancelled", "cleaned"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_connection_cancels_the_job_at_once() {
+    let mut stage = stage_with(Duration::from_secs(600), text("x"), Vec::new(), Some(None));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    let since = Instant::now();
+    stage
+        .gate
+        .outgoing
+        .send(Err(LinkDown::Closed("1006".to_owned())))
+        .unwrap();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(since.elapsed(), Duration::ZERO);
+    assert_eq!(stage.log(), ["started", "cancelled", "cleaned"]);
+    let (proved, broken) = stage.end().await;
+    assert!(proved && matches!(broken, Broken::Down(_)), "{broken:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_heartbeat_write_cancels_the_job() {
+    let mut stage = stage_with(Duration::from_secs(600), text("x"), Vec::new(), Some(None));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    stage.gate.sent.close();
+    sleep(BEAT).await;
+    assert_eq!(stage.log(), ["started", "cancelled", "cleaned"]);
+    stage.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_write_cancels_the_job_before_the_lease_could_be_given_away() {
+    let mut stage = stage_with(Duration::from_secs(600), text("x"), Vec::new(), Some(None));
+    stage.gate.say(lease());
+    assert_eq!(stage.gate.next().await, heartbeat());
+    let renewed = Instant::now();
+    assert_eq!(stage.gate.next().await, Sent::Ping(1));
+    *stage.gate.stuck.lock().unwrap() = true;
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(renewed.elapsed(), TTL - Duration::from_secs(1));
+    assert_eq!(stage.log(), ["started", "cancelled", "cleaned"]);
+    assert!(matches!(stage.end().await.1, Broken::LeaseLost));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_stops_answering_pings_loses_the_job_in_time() {
+    let mut stage = stage(Duration::from_secs(600), text("x"));
+    stage.gate.say(lease());
+    assert_eq!(stage.gate.next().await, heartbeat());
+    let renewed = Instant::now();
+    assert_eq!(stage.gate.next().await, Sent::Ping(1));
+    stage.gate.pong(1);
+    // The writes below still succeed: the peer's machine takes them, the Gate does not.
+    for number in 2..=3 {
+        assert_eq!(stage.gate.next().await, heartbeat());
+        assert_eq!(stage.gate.next().await, Sent::Ping(number));
+    }
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(renewed.elapsed(), TTL - Duration::from_secs(1));
+    assert_eq!(stage.log(), ["started", "cancelled"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_answers_pings_keeps_the_job_for_long() {
+    let mut stage = stage(Duration::from_secs(95), text("x"));
+    stage.gate.say(lease());
+    for number in 1..=9 {
+        assert_eq!(stage.gate.next().await, heartbeat());
+        assert_eq!(stage.gate.next().await, Sent::Ping(number));
+        stage.gate.pong(number);
+    }
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"x\"")
+    );
+    assert_eq!(stage.log(), ["started", "done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_stopped_past_the_lease_lets_go_first() {
+    let mut stage = stage(Duration::from_secs(300), text("x"));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    advance(Duration::from_secs(200)).await; // SIGSTOP, SIGCONT
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(stage.log(), ["started", "cancelled"]);
+    assert!(matches!(stage.end().await.1, Broken::LeaseLost));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ack_for_another_attempt_is_refused_and_the_result_is_dropped() {
+    let mut stage = stage(Duration::ZERO, text("x"));
+    stage.gate.say(lease());
+    stage.gate.text().await;
+    stage.gate.say(ack().replace(ATTEMPT, &"c".repeat(32)));
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Protocol));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ack_with_an_unknown_field_is_refused() {
+    let mut stage = stage(Duration::ZERO, text("x"));
+    stage.gate.say(lease());
+    stage.gate.text().await;
+    stage.gate.say(ack().replace('}', ",\"extra\":1}"));
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Protocol));
+}
+
+#[tokio::test(start_paused = true)]
+async fn evidence_without_ack_still_cleans_up() {
+    let evidence = vec![recorder().event(Reason::NoChanges, Duration::ZERO)];
+    let failed = Completion::Failed(WorkerFailure::ExecutionFailed);
+    let mut stage = stage_with(Duration::ZERO, failed, evidence, Some(None));
+    stage.gate.say(lease());
+    stage.gate.text().await;
+    stage
+        .gate
+        .outgoing
+        .send(Err(LinkDown::Closed("1006".to_owned())))
+        .unwrap();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(stage.log(), ["started", "done", "cleaned"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_never_acknowledges_is_left() {
+    let mut stage = stage(Duration::ZERO, text("x"));
+    stage.gate.say(lease());
+    stage.gate.text().await;
+    let since = Instant::now();
+    loop {
+        match stage.gate.next().await {
+            Sent::Ping(number) => stage.gate.pong(number),
+            Sent::Message(text) => assert!(text.contains("heartbeat"), "{text}"),
+            Sent::Closed(closing) => {
+                assert_eq!(closing, Closing::Protocol);
+                break;
+            }
+        }
+    }
+    assert_eq!(since.elapsed(), ACK_TIMEOUT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_lets_the_job_finish_and_takes_no_other() {
+    let mut stage = stage(Duration::from_secs(5), text("x"));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    stage.stop.drain();
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"x\"")
+    );
+    stage.gate.say(ack());
+    stage.gate.say(lease());
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+    assert_eq!(stage.log(), ["started", "done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_reports_the_job_as_failed_while_connected() {
+    let mut stage = stage(Duration::from_secs(600), text("x"));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    stage.stop.cancel();
+    let result = message(
+        "result",
+        ",\"error\":\"execution_failed\",\"disposition\":\"retryable\"",
+    );
+    assert_eq!(stage.gate.text().await, result);
+    stage.gate.say(ack());
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+}
+
+#[tokio::test(start_paused = true)]
+async fn killing_reports_nothing() {
+    let mut stage = stage(Duration::from_secs(600), text("x"));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    stage.stop.kill();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(stage.log(), ["started", "cancelled"]);
+}
