@@ -5,6 +5,8 @@
 )]
 
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod user;
 
 #[cfg(test)]
@@ -227,5 +229,65 @@ mod demo {
         assert_eq!(code, 2);
         assert!(err.contains("/nonexistent"), "{err}");
         home.is_clean();
+    }
+}
+
+#[cfg(test)]
+mod help {
+    use crate::user::Home;
+
+    #[test]
+    fn every_page_fits_the_screen() {
+        let home = Home::new();
+        let (code, top, _) = home.run(&["--help"]);
+        assert_eq!(code, 0);
+        let names = top
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+            .filter(|name| !name.is_empty() && !name.starts_with('-'));
+        let names: Vec<&str> = names.take_while(|name| *name != "help").collect();
+        assert!(
+            names.contains(&"demo") && names.contains(&"fetch"),
+            "{names:?}"
+        );
+        for name in names {
+            let (code, page, _) = home.run(&[name, "--help"]);
+            assert_eq!(code, 0, "{name}");
+            for line in top.lines().chain(page.lines()) {
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn version_usage_and_generated_texts() {
+        let home = Home::new();
+        let (code, out, _) = home.run(&["--version"]);
+        assert_eq!((code, out.as_str()), (0, "forge dev unknown\n"));
+        let (code, out, err) = home.run(&["submit"]);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.contains("Usage:"), "{err}");
+        let (code, first, _) = home.run(&["--generate", "markdown"]);
+        let (_, second, _) = home.run(&["--generate=markdown"]);
+        assert_eq!((code, &first), (0, &second));
+        for heading in ["## `forge`", "### `forge demo`", "### `forge fetch`"] {
+            assert!(first.contains(heading), "{heading}");
+        }
+        assert!(!first.contains("__gate"));
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_no_error() {
+        let home = Home::new();
+        let mut child = home
+            .command(&["--generate", "markdown"])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(output.status.success(), "{}", output.status);
     }
 }

@@ -66,6 +66,13 @@ impl Home {
         self.run(&[&["demo"], words].concat())
     }
 
+    /// Writes a file outside of the temporary folder and returns its path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
     /// A repository with one commit on a branch that is not called main.
     pub(crate) fn repository(&self) -> PathBuf {
         let path = self.folder.path().join("src/app");

@@ -28,10 +28,11 @@ const DOCUMENT_DEPTH: usize = 16;
 /// A task to submit.
 #[derive(Debug, Clone, Args)]
 #[command(group(ArgGroup::new("what").required(true).args(["file", "file_flag", "text", "repository"])))]
-#[command(
-    override_usage = "forge submit [OPTIONS] --repository <ID> (--base <SHA> | --repo-path <DIR>)\n       \
-                      forge submit [OPTIONS] --text <INPUT>\n       forge submit [OPTIONS] <FILE>"
-)]
+#[command(override_usage = "\
+forge submit [OPTIONS] --repository <ID> --base <SHA>
+       forge submit [OPTIONS] --repository <ID> --repo-path <DIR>
+       forge submit [OPTIONS] --text <INPUT>
+       forge submit [OPTIONS] <FILE>")]
 #[command(after_help = "\
 Examples:
   forge submit --repository app --repo-path . --instruction 'Fix the parser' \\
