@@ -1,6 +1,8 @@
 //! The command line, the formats and the exit codes.
 
-use crate::support::{REJECTIONS, example, executable, failed, mutant, names, stdout, tool};
+use crate::support::{
+    REJECTIONS, eventually, example, executable, failed, mutant, names, stdout, tool,
+};
 
 fn run(line: &[&str]) -> std::process::Output {
     tool(line)
@@ -166,4 +168,40 @@ fn a_reason_is_one_line_and_quotes_what_came() {
         report,
         "FAIL blank-frame\n    expected on stdout nothing, got `hello\\n\\u{1b}[31m`; stderr: oops\n"
     );
+}
+
+#[test]
+fn an_interrupted_tool_leaves_nothing_running() {
+    let directory = tempfile::tempdir().unwrap();
+    let pid = directory.path().join("pid");
+    let plugin = directory.path().join("plugin");
+    executable(
+        &plugin,
+        &format!("#!/bin/sh\nsleep 600 &\necho $! >{pid:?}.new\nmv {pid:?}.new {pid:?}\nwait\n"),
+    );
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test drives the program as a user does"
+    )]
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_forge-plugin-conformance"))
+        .args(["--timeout", "1h"])
+        .arg(&plugin)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("the plugin runs", || pid.exists());
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test sends the signal as a user does"
+    )]
+    let sent = std::process::Command::new("kill")
+        .arg(child.id().to_string())
+        .status();
+    assert!(sent.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let pid = std::fs::read_to_string(pid).unwrap();
+    eventually("the plugin's child is gone", || {
+        let command = std::fs::read(format!("/proc/{}/cmdline", pid.trim()));
+        !command.is_ok_and(|command| command.starts_with(b"sleep"))
+    });
 }

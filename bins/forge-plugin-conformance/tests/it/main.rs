@@ -9,3 +9,5 @@ mod mutants;
 mod no_plugin;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod workspace;

@@ -123,3 +123,13 @@ pub(crate) fn failed(report: &str) -> BTreeSet<String> {
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
 }
+
+/// Waits until something holds, for at most ten seconds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    #[expect(clippy::disallowed_methods, reason = "a bound on a wait, in real time")]
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed().as_secs() < 10, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
