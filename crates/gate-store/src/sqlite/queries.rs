@@ -182,8 +182,8 @@ pub(super) fn ready_pools(
     connection
         .prepare_cached(
             "SELECT p.pool FROM (SELECT DISTINCT pool FROM slots) p \
-             WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.ready = 1 AND j.pool = p.pool) \
-             OR EXISTS (SELECT 1 FROM jobs j WHERE j.status = 'retry_wait' AND j.ready = 0 AND j.retry_at <= ?1 \
+             WHERE EXISTS (SELECT 1 FROM jobs j INDEXED BY jobs_claimable WHERE j.ready = 1 AND j.pool = p.pool) \
+             OR EXISTS (SELECT 1 FROM jobs j INDEXED BY jobs_waiting WHERE j.status = 'retry_wait' AND j.ready = 0 AND j.retry_at <= ?1 \
              AND j.pool = p.pool) ORDER BY p.pool",
         )?
         .query_map([nanos(now)], |row| Ok(parsed(row, 0)))?
@@ -193,10 +193,10 @@ pub(super) fn ready_pools(
 
 pub(super) fn next_due(connection: &Connection, now: Timestamp) -> Result<NextDue, StoreError> {
     let lease: Option<i64> = connection
-        .prepare_cached("SELECT min(deadline_at) FROM attempts WHERE status = 'leased'")?
+        .prepare_cached("SELECT min(deadline_at) FROM attempts INDEXED BY live_deadlines WHERE status = 'leased'")?
         .query_row([], |row| row.get(0))?;
     let retry: Option<i64> = connection
-        .prepare_cached("SELECT min(retry_at) FROM jobs WHERE status = 'retry_wait' AND ready = 0 AND retry_at > ?1")?
+        .prepare_cached("SELECT min(retry_at) FROM jobs INDEXED BY jobs_waiting WHERE status = 'retry_wait' AND ready = 0 AND retry_at > ?1")?
         .query_row([nanos(now)], |row| row.get(0))?;
     Ok(NextDue {
         lease: lease.map(time),

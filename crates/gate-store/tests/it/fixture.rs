@@ -12,7 +12,6 @@ use forge_domain::{
 };
 use gate_store::{ClaimRequest, JobView, Lease, NewJob, Store, Submitted};
 use jiff::Timestamp;
-use strict_json::{Layout, Limits, parse_object};
 
 pub(crate) const BASE: &str = "1111111111111111111111111111111111111111";
 pub(crate) const CANDIDATE: &str = "2222222222222222222222222222222222222222";
@@ -24,10 +23,12 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
 }
 
+/// An id that no other call in this process returns; the process is part of it.
 fn fresh() -> Hex32 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    Hex32::from_bytes(u128::from(number).to_be_bytes())
+    let process = u64::from(std::process::id());
+    Hex32::from_bytes(((u128::from(process) << 64) | u128::from(number)).to_be_bytes())
 }
 
 pub(crate) fn job_id() -> JobId {
@@ -87,16 +88,7 @@ pub(crate) fn coding_work() -> Work {
     let text = format!(
         r#"{{"repository_id":"agent-forge","base_sha":"{BASE}","instruction":"fix","tests":[["true"],["go","test"]]}}"#
     );
-    let object = parse_object(
-        text.as_bytes(),
-        &Limits {
-            bytes: 4096,
-            depth: 8,
-        },
-        Layout::Compact,
-    )
-    .unwrap();
-    Work::Coding(forge_domain::CodingTask::from_fields(object.fields("task")).unwrap())
+    Work::Coding(forge_domain::CodingTask::from_canonical(&text).unwrap())
 }
 
 pub(crate) fn text_job() -> NewJob {

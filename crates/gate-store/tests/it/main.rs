@@ -7,5 +7,9 @@
     reason = "tests fail loudly"
 )]
 
+mod crash;
+mod files;
 mod fixture;
+mod recovery;
+mod sql;
 mod suite;

@@ -76,7 +76,7 @@ pub(in crate::sqlite) fn promote_due(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     connection
-        .prepare_cached("UPDATE jobs SET ready = 1 WHERE status = 'retry_wait' AND ready = 0 AND retry_at <= ?1")?
+        .prepare_cached("UPDATE jobs INDEXED BY jobs_waiting SET ready = 1 WHERE status = 'retry_wait' AND ready = 0 AND retry_at <= ?1")?
         .execute([nanos(now)])?;
     Ok(())
 }

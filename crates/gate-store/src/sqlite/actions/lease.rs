@@ -45,7 +45,7 @@ pub(in crate::sqlite) fn expire_due(
     let connection = session.connection();
     let due: Vec<i64> = connection
         .prepare_cached(
-            "SELECT job FROM attempts WHERE status = 'leased' AND deadline_at <= ?1 ORDER BY deadline_at, seq LIMIT ?2",
+            "SELECT job FROM attempts INDEXED BY live_deadlines WHERE status = 'leased' AND deadline_at <= ?1 ORDER BY deadline_at, seq LIMIT ?2",
         )?
         .query_map(params![nanos(now), SWEEP], |row| row.get(0))?
         .collect::<Result<_, _>>()?;

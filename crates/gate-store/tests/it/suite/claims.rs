@@ -7,7 +7,8 @@ use gate_store::{NewJob, Store, StoreError};
 
 use super::cases;
 use crate::fixture::{
-    Lane, POOL, TTL, at, coding_job, coding_work, policy, submit, text_job, text_result,
+    Lane, POOL, TTL, at, coding_job, coding_work, generation, policy, slot, submit, text_job,
+    text_result,
 };
 
 cases! {
@@ -72,7 +73,7 @@ async fn only_the_connected_session_may_claim(store: &dyn Store) {
         .connect_slot(
             lane.slot.clone(),
             POOL.parse().unwrap(),
-            crate::fixture::generation(),
+            generation(),
             at(1),
         )
         .await;
@@ -129,12 +130,24 @@ async fn a_lease_carries_all_that_its_worker_needs(store: &dyn Store) {
 }
 
 async fn two_hundred_slots_get_two_hundred_different_jobs(store: &dyn Store) {
+    let mut submitted = Vec::new();
     let mut lanes = Vec::new();
     for index in 0..200 {
-        submit(store, text_job(), at(0)).await;
-        lanes.push(
-            Lane::connect(store, &format!("w{}#{}", index / 50, index % 50 + 1), at(0)).await,
-        );
+        submitted.push(store.submit(text_job(), at(0)));
+        let lane = Lane {
+            slot: slot(&format!("w{}#{}", index / 50, index % 50 + 1)),
+            generation: generation(),
+        };
+        drop(store.connect_slot(
+            lane.slot.clone(),
+            POOL.parse().unwrap(),
+            lane.generation,
+            at(0),
+        ));
+        lanes.push(lane);
+    }
+    for answer in submitted {
+        answer.await.unwrap();
     }
     // Every claim is asked twice, all of them before the first answer is awaited.
     let answers: Vec<_> = lanes

@@ -4,7 +4,9 @@ use forge_domain::{AttemptStatus, FailureCode, Holder, JobStatus, Refused};
 use gate_store::{NewJob, Store, StoreError};
 
 use super::cases;
-use crate::fixture::{Lane, POOL, TTL, at, generation, policy, submit, text_job, text_result};
+use crate::fixture::{
+    Lane, POOL, TTL, at, generation, policy, slot, submit, text_job, text_result,
+};
 
 cases! {
     a_heartbeat_counts_strictly_before_the_deadline
@@ -146,20 +148,36 @@ async fn nothing_expires_before_its_deadline(store: &dyn Store) {
 }
 
 async fn many_leases_expire_in_order_of_their_deadlines(store: &dyn Store) {
-    let mut leases = Vec::new();
+    // Queued in order and answered together, or the test would be one commit after the other.
+    let mut submitted = Vec::new();
+    let mut claims = Vec::new();
     for index in 0..300 {
-        submit(
-            store,
+        submitted.push(store.submit(
             NewJob {
                 policy: policy(POOL, false, 1),
                 ..text_job()
             },
             at(0),
-        )
-        .await;
-        let lane =
-            Lane::connect(store, &format!("w{}#{}", index / 60, index % 60 + 1), at(0)).await;
-        leases.push(lane.claim(store, at(300 - index)).await.unwrap().attempt);
+        ));
+        let lane = Lane {
+            slot: slot(&format!("w{}#{}", index / 60, index % 60 + 1)),
+            generation: generation(),
+        };
+        let connected = store.connect_slot(
+            lane.slot.clone(),
+            POOL.parse().unwrap(),
+            lane.generation,
+            at(0),
+        );
+        claims.push((connected, store.claim(lane.request(), at(300 - index))));
+    }
+    for answer in submitted {
+        answer.await.unwrap();
+    }
+    let mut leases = Vec::new();
+    for (connected, claim) in claims {
+        connected.await.unwrap();
+        leases.push(claim.await.unwrap().unwrap().attempt);
     }
     leases.reverse();
     let first = store.expire_due(at(1_000)).await.unwrap();
