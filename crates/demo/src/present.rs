@@ -13,6 +13,8 @@ const SHOWN_LINES: usize = 200;
 /// Everything that came out, proven.
 #[derive(Debug)]
 pub(crate) struct Outcome {
+    /// Where the Gate listened, and would again.
+    pub(crate) address: String,
     pub(crate) project: Project,
     pub(crate) job: Job,
     pub(crate) result: JobResult,
@@ -102,15 +104,14 @@ pub(crate) fn kept(state: &Path, program: &Path, outcome: Option<&Outcome>, ui: 
     ui.status(format!("the state is kept in {state}"));
     if let Some(outcome) = outcome {
         let repository = quoted(&outcome.project.repository);
-        let address = format!("$(sed -n 's/.*\"listen\": \"\\(.*\\)\".*/\\1/p' {state}/gate.json)");
         ui.status(format!(
             "look at the commit:\n  git -C {repository} show {}\n\
              start the Gate again and ask it:\n  {program} __gate --config {state}/gate.json &\n  \
-             export FORGE_GATE_URL=http://{address}\n  \
+             export FORGE_GATE_URL=http://{}\n  \
              export FORGE_OWNER_TOKEN_FILE={state}/owner.token\n  \
              {program} result {}\n\
              start the Worker again:\n  {program} __worker --config {state}/worker.json",
-            outcome.reference, outcome.job.id
+            outcome.reference, outcome.address, outcome.job.id
         ));
     }
     ui.status(format!(

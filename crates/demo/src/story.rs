@@ -32,7 +32,9 @@ struct Running {
 /// Runs everything, ends everything, and shows the outcome.
 pub(crate) async fn tell(demo: &Demo, ui: &Ui) -> Result<std::process::ExitCode, CliError> {
     let wrapper = Wrapper::current_exe().map_err(|source| DemoError::Program { source })?;
-    let place = Place::make(wrapper.program().to_owned())?;
+    // The wrapper's own path only works inside this process; the others need the real one.
+    let program = std::env::current_exe().map_err(|source| DemoError::Program { source })?;
+    let place = Place::make(program)?;
     let mut running = Running::default();
     let told = tokio::select! {
         told = steps(demo, ui, &place, &wrapper, &mut running) => told,
@@ -109,12 +111,12 @@ async fn steps(
     }
     let id = submit(&client, &project).await?;
     ui.status(format!("   job {id}"));
-    let outcome = work(&client, &id, project, ui, running).await?;
+    let outcome = work(&client, &id, address, project, ui, running).await?;
 
     let after = Untouched::of(&outcome.project.repository).await?;
     before.prove(&after)?;
     ui.status(format!(
-        "6  candidate commit in {:.1} s; all processes of the job are gone",
+        "6  a candidate commit, {:.1} s after the start",
         started.elapsed().as_secs_f64()
     ));
     Ok(outcome)
@@ -268,6 +270,7 @@ async fn submit(client: &GateClient, project: &Project) -> Result<JobId, CliErro
 async fn work(
     client: &GateClient,
     id: &JobId,
+    address: String,
     project: Project,
     ui: &Ui,
     running: &mut Running,
@@ -335,6 +338,7 @@ async fn work(
         candidate,
     ];
     Ok(Outcome {
+        address,
         candidate: candidate.clone(),
         subject: git(
             repository,
