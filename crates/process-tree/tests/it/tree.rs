@@ -83,6 +83,19 @@ async fn a_holder_that_ends_at_once_is_waited_for() {
     assert_eq!(done.exit.leftovers, Outlived::None);
 }
 
+/// After the wait only those count that still hold the output.
+#[tokio::test]
+async fn a_holder_that_ended_does_not_blame_the_rest() {
+    let scratch = Scratch::new();
+    let told = scratch.path("pid");
+    let words = format!(
+        "bg null [ setsid pidfile {0} sleep 60000 ] await {0} bg out [ sleep 20 ]",
+        told.display()
+    );
+    let done = run(script(&words)).await;
+    assert_eq!(done.exit.leftovers, Outlived::Killed(1));
+}
+
 #[tokio::test]
 async fn r35_fork_storm_while_cleaning_up() {
     for storm in ["storm 5", "storm 1"] {
