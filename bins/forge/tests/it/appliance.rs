@@ -1,0 +1,408 @@
+//! A throwaway appliance: one repository, one Gate, Workers as asked, all state in a folder that
+//! is removed with it. Every process is ended by its own handle.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Long enough for a loaded machine, short enough to notice a hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program under test.
+pub(crate) const FORGE: &str = env!("CARGO_BIN_EXE_forge");
+
+/// A token that must never appear anywhere but in its file.
+pub(crate) const OWNER_TOKEN: &str = "canary-owner-5f1c0a77e2";
+/// The Worker's token, likewise.
+pub(crate) const WORKER_TOKEN: &str = "canary-worker-91d3b0c4aa";
+
+/// What a test may set.
+pub(crate) struct Setup {
+    /// How long a lease lives.
+    pub(crate) lease_ttl: &'static str,
+    /// The longest that a plugin may run.
+    pub(crate) plugin_timeout: &'static str,
+    /// The argument vector of the workspace plugin behind `forge __exec-plugin --`; `@FOLDER@`
+    /// stands for the throwaway folder.
+    pub(crate) command: Vec<String>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            lease_ttl: "3s",
+            plugin_timeout: "30s",
+            command: words(&["/bin/sh", "-c", "cat > answer.txt"]),
+        }
+    }
+}
+
+/// The appliance.
+pub(crate) struct Appliance {
+    folder: tempfile::TempDir,
+    port: u16,
+    base: String,
+    gate: Option<Child>,
+    workers: Vec<Child>,
+}
+
+impl Appliance {
+    /// Makes the repository and the configuration and starts the Gate.
+    pub(crate) fn start(setup: &Setup) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("forge-it-")
+            .tempdir()
+            .unwrap();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let root = folder.path();
+        for name in ["gate", "trees", "runtime", "repos/main"] {
+            let path = root.join(name);
+            fs::create_dir_all(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let base = repository(&root.join("repos/main"));
+        secret(&root.join("owner.token"), OWNER_TOKEN);
+        secret(&root.join("worker.token"), WORKER_TOKEN);
+        let mut made = Self {
+            folder,
+            port,
+            base,
+            gate: None,
+            workers: Vec::new(),
+        };
+        made.write("gate.json", &made.gate_config(setup));
+        made.write("worker.json", &made.worker_config(setup));
+        made.start_gate();
+        made
+    }
+
+    /// The registered repository.
+    pub(crate) fn repository(&self) -> PathBuf {
+        self.path("repos/main")
+    }
+
+    /// The head of `main`, which every task is based on.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A path in the throwaway folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts the Gate and waits until it answers.
+    pub(crate) fn start_gate(&mut self) {
+        let child = self.spawn("__gate", "gate.json", "gate.log");
+        self.gate = Some(child);
+        let url = format!("127.0.0.1:{}", self.port);
+        wait_until("the Gate listens", || {
+            std::net::TcpStream::connect(&url).is_ok()
+        });
+    }
+
+    /// Ends the Gate at once, as a power loss would.
+    pub(crate) fn kill_gate(&mut self) {
+        let mut gate = self.gate.take().expect("a Gate runs");
+        gate.kill().unwrap();
+        gate.wait().unwrap();
+    }
+
+    /// Starts a Worker and returns its process id.
+    pub(crate) fn start_worker(&mut self) -> u32 {
+        let child = self.spawn("__worker", "worker.json", "worker.log");
+        let id = child.id();
+        self.workers.push(child);
+        id
+    }
+
+    /// Ends the Worker at once.
+    pub(crate) fn kill_worker(&mut self) {
+        let mut worker = self.workers.pop().expect("a Worker runs");
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    }
+
+    /// Asks the Worker to drain and returns its exit code.
+    pub(crate) fn drain_worker(&mut self) -> Option<i32> {
+        let mut worker = self.workers.pop().expect("a Worker runs");
+        signal("-TERM", worker.id());
+        let status = wait_for("the Worker has drained", || worker.try_wait().unwrap());
+        status.code()
+    }
+
+    /// Runs `forge WORDS --format json` and returns code, stdout and stderr.
+    pub(crate) fn forge(&self, words: &[&str]) -> (i32, String, String) {
+        let output = Command::new(FORGE)
+            .args(words)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("FORGE_GATE_URL", format!("http://127.0.0.1:{}", self.port))
+            .env("FORGE_OWNER_TOKEN", OWNER_TOKEN)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (
+            output.status.code().unwrap_or(-1),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    }
+
+    /// Submits a coding task and returns the job's id.
+    pub(crate) fn submit(&self, instruction: &str, checks: &[Vec<&str>]) -> String {
+        let checks: Vec<String> = checks
+            .iter()
+            .map(|check| json!(check).to_string())
+            .collect();
+        let mut all = vec![
+            "submit",
+            "--format",
+            "json",
+            "--repository",
+            "main",
+            "--base",
+            self.base(),
+        ];
+        all.extend(["--instruction", instruction]);
+        for check in &checks {
+            all.extend(["--check-json", check]);
+        }
+        let (code, out, err) = self.forge(&all);
+        assert_eq!(code, 0, "{out}{err}");
+        let job: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+        job["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The job object.
+    pub(crate) fn job(&self, id: &str) -> Value {
+        let (code, out, err) = self.forge(&["status", "--format", "json", id]);
+        assert!(code == 0 || code == 1, "{out}{err}");
+        serde_json::from_str(out.lines().next().unwrap_or_default())
+            .unwrap_or_else(|error| panic!("{error}: {out}{err}"))
+    }
+
+    /// Waits until the job's status is one of `wanted` and returns the job.
+    pub(crate) fn wait_for_status(&self, id: &str, wanted: &[&str]) -> Value {
+        let mut last = Value::Null;
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            last = self.job(id);
+            if wanted.contains(&last["status"].as_str().unwrap_or_default()) {
+                return last;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the job never became {wanted:?}: {last}\n{}", self.logs());
+    }
+
+    /// The attempts and evidence of a terminal job.
+    pub(crate) fn result(&self, id: &str) -> Value {
+        let (code, out, err) = self.forge(&["result", "--format", "json", id]);
+        assert!(code == 0 || code == 1, "{out}{err}");
+        serde_json::from_str(out.lines().next().unwrap()).unwrap()
+    }
+
+    /// Runs git in the registered repository.
+    pub(crate) fn git(&self, words: &[&str]) -> String {
+        git(&self.repository(), words)
+    }
+
+    /// Everything that the programs said.
+    pub(crate) fn logs(&self) -> String {
+        let mut all = String::new();
+        for name in ["gate.log", "worker.log"] {
+            let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+            let _ = write!(all, "== {name}\n{text}");
+        }
+        all
+    }
+
+    fn write(&self, name: &str, value: &Value) {
+        fs::write(self.path(name), value.to_string()).unwrap();
+    }
+
+    fn spawn(&self, role: &str, config: &str, log: &str) -> Child {
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path(log))
+            .unwrap();
+        Command::new(FORGE)
+            .arg(role)
+            .arg("--config")
+            .arg(self.path(config))
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("CANARY", "canary-environment-77")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap()
+    }
+
+    fn gate_config(&self, setup: &Setup) -> Value {
+        let execution = |plugin: &str| {
+            json!({
+                "plugin_id": plugin, "environment": ["PATH"], "plugin_timeout": setup.plugin_timeout,
+                "check_timeout": "20s", "git_timeout": "20s", "cleanup_timeout": "10s",
+                "plugin_output_bytes": 1_048_576, "check_output_bytes": 2048, "git_output_bytes": 1_048_576
+            })
+        };
+        json!({
+            "version": 1,
+            "listen": format!("127.0.0.1:{}", self.port),
+            "database": self.path("gate/gate.db"),
+            "owner_token_file": self.path("owner.token"),
+            "recovery_interval": "200ms",
+            "lease_poll_interval": "100ms",
+            "default_pool": "coding",
+            "lifecycle": {"lease_ttl": setup.lease_ttl, "retry_base": "200ms", "max_attempts": 3},
+            "default_execution": execution("text"),
+            "workers": [{"id": "worker-1", "pool": "coding", "token_file": self.path("worker.token"), "concurrency": 1}],
+            "repositories": [{"id": "main", "default_branch": "main", "worker_pool": "coding", "execution": execution("edit")}]
+        })
+    }
+
+    fn worker_config(&self, setup: &Setup) -> Value {
+        let mut edit = words(&[FORGE, "__exec-plugin", "--"]);
+        let folder = self.folder.path().to_string_lossy();
+        edit.extend(
+            setup
+                .command
+                .iter()
+                .map(|word| word.replace("@FOLDER@", &folder)),
+        );
+        json!({
+            "version": 1,
+            "gate_url": format!("ws://127.0.0.1:{}", self.port),
+            "id": "worker-1",
+            "token_file": self.path("worker.token"),
+            "heartbeat_interval": "500ms",
+            "concurrency": 1,
+            "repository_roots": [self.path("repos")],
+            "worktree_root": self.path("trees"),
+            "runtime_root": self.path("runtime"),
+            "repositories": [{"id": "main", "path": self.path("repos/main")}],
+            "plugins": [
+                {"id": "text", "argv": [FORGE, "__ref-plugin"]},
+                {"id": "edit", "argv": edit}
+            ],
+            "environment_allowlist": ["PATH"],
+            "check_environment_allowlist": ["PATH"],
+            "ceilings": {
+                "plugin_timeout": "60s", "check_timeout": "60s", "git_timeout": "60s", "cleanup_timeout": "60s",
+                "plugin_output_bytes": 1_048_576, "check_output_bytes": 1_048_576, "git_output_bytes": 1_048_576
+            }
+        })
+    }
+}
+
+impl Drop for Appliance {
+    fn drop(&mut self) {
+        for mut child in self.workers.drain(..).chain(self.gate.take()) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Owned words.
+pub(crate) fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Runs git and returns its output without the last line end.
+pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@example.invalid",
+        ])
+        .args(words)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "git {words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+/// Sends a signal to one process that the test started.
+pub(crate) fn signal(name: &str, id: u32) {
+    let done = Command::new("kill")
+        .arg(name)
+        .arg(id.to_string())
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
+
+/// Waits until `ready`, or fails naming `what`.
+pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+    wait_for(what, || ready().then_some(()));
+}
+
+/// Waits until there is a value, or fails naming `what`.
+pub(crate) fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Some(value) = ready() {
+            return value;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("never: {what}");
+}
+
+/// The ids of living processes (zombies left out) whose command line contains `text`.
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(id) = entry.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        let mut line = Vec::new();
+        let read = fs::File::open(entry.path().join("cmdline"))
+            .and_then(|mut file| file.read_to_end(&mut line));
+        if read.is_ok() && String::from_utf8_lossy(&line).contains(text) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+fn repository(folder: &Path) -> String {
+    git(folder, &["init", "-q", "-b", "main", "."]);
+    fs::write(folder.join("greeting.txt"), "hello\n").unwrap();
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "-q", "-m", "base"]);
+    git(folder, &["rev-parse", "HEAD"])
+}
+
+fn secret(path: &Path, text: &str) {
+    fs::write(path, format!("{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
