@@ -25,7 +25,12 @@ Examples:
 
 /// Tests a forge plugin executable against the plugin protocol v1
 #[derive(Clone, Debug, Parser)]
-#[command(name = "forge-plugin-conformance", version = cli_shell::version(), after_help = AFTER_HELP)]
+#[command(
+    name = "forge-plugin-conformance",
+    version = cli_shell::version(),
+    override_usage = "forge-plugin-conformance [OPTIONS] PLUGIN [ARG]...",
+    after_help = AFTER_HELP
+)]
 pub struct Args {
     /// The operation that the plugin performs
     #[arg(long, value_enum, default_value_t, value_name = "OPERATION")]

@@ -22,7 +22,7 @@ use crate::{Cancel, Context, Edit, Failure, WorkspaceTask};
 
 /// How long a cancelled handler may take to stop. The host waits 250 ms; the rest is for the
 /// answer and the exit.
-const CANCEL_GRACE: Duration = Duration::from_millis(150);
+const CANCEL_GRACE: Duration = Duration::from_millis(200);
 
 const READ_BYTES: usize = 65_536;
 

@@ -31,7 +31,12 @@ Example:
 
 /// Any command as a workspace plugin of the forge plugin protocol v1
 #[derive(Debug, Parser)]
-#[command(name = NAME, version = cli_shell::version(), after_help = AFTER_HELP)]
+#[command(
+    name = NAME,
+    version = cli_shell::version(),
+    override_usage = "forge-exec-plugin [OPTIONS] -- CMD [ARG]...",
+    after_help = AFTER_HELP
+)]
 pub(super) struct Args {
     /// The signal that asks CMD to stop when the operation is cancelled
     #[arg(

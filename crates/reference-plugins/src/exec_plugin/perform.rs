@@ -20,7 +20,7 @@ use super::args::Args;
 
 /// How long a cancelled command may take after the signal. The host waits 250 ms for the answer;
 /// the rest is for the kill, the reaping and the answer itself.
-const CANCEL_GRACE: Duration = Duration::from_millis(120);
+const CANCEL_GRACE: Duration = Duration::from_millis(150);
 
 /// How long the pipes are still read once the command and all it started are gone.
 const LAST_WORDS: Duration = Duration::from_millis(50);
