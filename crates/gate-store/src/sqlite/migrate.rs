@@ -93,3 +93,92 @@ pub(super) fn migrate(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: &[&str] = &[
+        "CREATE TABLE a (x INTEGER)",
+        "ALTER TABLE a ADD COLUMN y INTEGER; INSERT INTO a (x) VALUES (1)",
+        "CREATE TABLE b (z INTEGER)",
+    ];
+
+    fn place() -> &'static Path {
+        Path::new("gate.db")
+    }
+
+    fn version(connection: &Connection) -> i64 {
+        connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .unwrap()
+    }
+
+    #[test]
+    fn each_step_runs_once_and_a_backup_comes_before_the_first() {
+        let connection = Connection::open_in_memory().unwrap();
+        let none = |_| panic!("an empty database needs no backup");
+        let found = examine(&connection, place()).unwrap();
+        migrate(&connection, place(), found, &STEPS[..1], none).unwrap();
+        assert_eq!(examine(&connection, place()).unwrap(), Found::Ours(1));
+
+        let mut backups = Vec::new();
+        let back_up = |schema| {
+            backups.push((schema, version(&connection)));
+            Ok(())
+        };
+        migrate(&connection, place(), Found::Ours(1), STEPS, back_up).unwrap();
+        assert_eq!((backups, version(&connection)), (vec![(1, 1)], 3));
+        migrate(&connection, place(), Found::Ours(3), STEPS, none).unwrap();
+        let rows: i64 = connection
+            .query_row("SELECT count(*) FROM a", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(rows, 1);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_schema_before_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        let steps = &[
+            STEPS[0],
+            "CREATE TABLE b (z INTEGER); CREATE TABLE a (again INTEGER)",
+        ];
+        let failed = migrate(&connection, place(), Found::Empty, steps, |_| Ok(()));
+        assert!(matches!(failed, Err(StoreError::Database { .. })));
+        assert_eq!(version(&connection), 1);
+        assert!(
+            connection
+                .execute("INSERT INTO b (z) VALUES (1)", [])
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn without_a_backup_nothing_changes() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, place(), Found::Empty, &STEPS[..1], |_| Ok(())).unwrap();
+        let failed = migrate(&connection, place(), Found::Ours(1), STEPS, |_| {
+            Err(StoreError::Closed)
+        });
+        assert!(matches!(failed, Err(StoreError::Closed)));
+        assert_eq!(version(&connection), 1);
+    }
+
+    #[test]
+    fn a_schema_that_is_not_known_is_refused() {
+        let connection = Connection::open_in_memory().unwrap();
+        for version in [4, i64::MAX, -1] {
+            let refused = migrate(
+                &connection,
+                place(),
+                Found::Ours(version),
+                STEPS,
+                |_| Ok(()),
+            );
+            assert!(
+                matches!(refused, Err(StoreError::NewerSchema { known: 3, .. })),
+                "{version}"
+            );
+        }
+    }
+}

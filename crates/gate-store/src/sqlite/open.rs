@@ -208,3 +208,77 @@ fn companion(path: &Path, suffix: &str) -> PathBuf {
     name.push(suffix);
     PathBuf::from(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn a_migration_keeps_a_private_copy_of_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/gate.db");
+        drop(open_file(&path, MIGRATIONS).unwrap());
+        let filled = Connection::open(&path).unwrap();
+        filled
+            .execute(
+                "INSERT INTO policies (digest, canonical) VALUES ('d', '{}')",
+                [],
+            )
+            .unwrap();
+        drop(filled);
+        let copy = companion(&path, ".schema-1.bak");
+        // Left by a migration that did not come to its end; it must not be in the way.
+        drop(create_private_file(&copy).unwrap());
+
+        let newer = &[MIGRATIONS[0], "DELETE FROM policies"];
+        drop(open_file(&path, newer).unwrap());
+        let count = |path: &Path| -> i64 {
+            let connection = Connection::open(path).unwrap();
+            connection
+                .query_row("SELECT count(*) FROM policies", [], |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!((count(&path), count(&copy)), (0, 1));
+        assert_eq!(fs_err::metadata(&copy).unwrap().mode() & 0o777, 0o600);
+        let refused = open_file(&path, MIGRATIONS).err().unwrap();
+        assert!(matches!(
+            refused,
+            StoreError::NewerSchema {
+                found: 2,
+                known: 1,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn durability_is_not_left_to_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/gate.db");
+        let opened = open_file(&path, MIGRATIONS).unwrap();
+        let pragma = |name| -> i64 {
+            opened
+                .writer
+                .connection()
+                .pragma_query_value(None, name, |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!(
+            (
+                pragma("synchronous"),
+                pragma("foreign_keys"),
+                pragma("wal_autocheckpoint")
+            ),
+            (2, 1, 0)
+        );
+        assert_eq!(
+            pragma("application_id"),
+            super::super::migrate::APPLICATION_ID
+        );
+        for reader in opened.readers.unwrap() {
+            assert!(reader.execute("DELETE FROM jobs", []).is_err());
+        }
+    }
+}

@@ -204,3 +204,133 @@ fn commit_batch(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting() -> (tempfile::TempDir, std::path::PathBuf, Session) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x INTEGER UNIQUE)")
+            .unwrap();
+        (folder, path, Session::new(connection))
+    }
+
+    fn insert(session: &Session, x: i64) -> Result<(), StoreError> {
+        session
+            .connection()
+            .execute("INSERT INTO t (x) VALUES (?1)", [x])?;
+        Ok(())
+    }
+
+    fn rows(path: &std::path::Path) -> Vec<i64> {
+        let connection = Connection::open(path).unwrap();
+        let mut statement = connection.prepare("SELECT x FROM t ORDER BY x").unwrap();
+        statement
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_failed_operation_leaves_nothing_and_its_neighbours_stand() {
+        let (_folder, path, session) = counting();
+        let writer = Writer::start(session, None).unwrap();
+        let first = writer.write("insert", |session| insert(session, 1));
+        let half = writer.write("insert twice", |session| {
+            insert(session, 2)?;
+            insert(session, 1)
+        });
+        let refused: Answer<()> = writer.write("refuse", |session| {
+            insert(session, 3)?;
+            Err(StoreError::JobNotFound)
+        });
+        let last = writer.write("insert", |session| insert(session, 4));
+        first.await.unwrap();
+        let error = half.await.unwrap_err();
+        assert!(
+            !error.is_refusal() && error.to_string() == "failed to insert twice",
+            "{error}"
+        );
+        assert!(refused.await.unwrap_err().is_refusal());
+        last.await.unwrap();
+        assert_eq!(rows(&path), [1, 4]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_answered_as_done_that_was_not_committed() {
+        let (_folder, path, session) = counting();
+        let writer = Writer::start(session, None).unwrap();
+        // The operation tears the transaction down under itself, as a full disk does.
+        let torn = writer.write("tear", |session| {
+            insert(session, 1)?;
+            session.connection().execute_batch("ROLLBACK")?;
+            Ok(())
+        });
+        let error = torn.await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::NotCommitted { .. }),
+            "{error:?}"
+        );
+        writer
+            .write("insert", |session| insert(session, 2))
+            .await
+            .unwrap();
+        assert_eq!(rows(&path), [2]);
+    }
+
+    #[tokio::test]
+    async fn without_a_transaction_nothing_runs() {
+        let (_folder, path, session) = counting();
+        session
+            .connection()
+            .busy_timeout(std::time::Duration::ZERO)
+            .unwrap();
+        let blocker = Connection::open(&path).unwrap();
+        blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let writer = Writer::start(session, None).unwrap();
+        let error = writer
+            .write("insert", |session| insert(session, 1))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, StoreError::NotCommitted { .. }),
+            "{error:?}"
+        );
+        blocker.execute_batch("ROLLBACK").unwrap();
+        writer
+            .write("insert", |session| insert(session, 2))
+            .await
+            .unwrap();
+        assert_eq!(rows(&path), [2]);
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_for_is_done_although_nobody_waits() {
+        let (_folder, path, session) = counting();
+        let writer = Writer::start(session, None).unwrap();
+        for x in 0..100 {
+            drop(writer.write("insert", move |session| insert(session, x)));
+        }
+        drop(writer);
+        assert_eq!(rows(&path).len(), 100);
+    }
+
+    #[test]
+    fn a_transaction_that_its_owner_lost_is_gone() {
+        let (_folder, path, session) = counting();
+        session
+            .connection()
+            .execute_batch("BEGIN IMMEDIATE")
+            .unwrap();
+        session
+            .savepoint("insert", |session| insert(session, 1))
+            .unwrap();
+        drop(session);
+        assert_eq!(rows(&path), [] as [i64; 0]);
+    }
+}
