@@ -42,6 +42,8 @@ const CONFIG: &[&str] = &[
     "advice.addEmbeddedRepo=false",
     "log.showSignature=false",
     "protocol.allow=never",
+    // Large files go into packs at once; the repository's own repacking compresses them better.
+    "pack.compression=1",
     // A candidate that was reported must survive a power loss. The many files of an `add` are
     // synchronised by us, at once and only for a candidate.
     "core.fsync=committed",

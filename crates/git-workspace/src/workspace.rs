@@ -161,11 +161,12 @@ impl Workspace {
                 _ => error,
             });
         }
+        let answer = self.git.run(self.private.call("write-tree")).await?;
+        let tree = parse_sha("write-tree", &answer)?;
+        // Only now: writing the tree may write the index once more.
         let facts = self.read_index().await?;
         submodules::check_none_added(&self.facts.links, &facts.links)?;
         self.added = facts.blobs.difference(&self.facts.blobs).copied().collect();
-        let answer = self.git.run(self.private.call("write-tree")).await?;
-        let tree = parse_sha("write-tree", &answer)?;
         Ok(Snapshot {
             tree,
             changed: tree != self.base.tree,

@@ -53,3 +53,25 @@ async fn an_edit_that_puts_the_time_back_is_seen() {
         assert_ne!(before.tree(), after.tree(), "round {round}");
     }
 }
+
+#[tokio::test]
+async fn a_check_that_puts_the_time_back_is_seen() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().join("README");
+    let long_ago = std::fs::FileTimes::new()
+        .set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000));
+    let write_long_ago = |text: String| {
+        fs_err::write(&path, text).unwrap();
+        let file = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
+        file.into_file().set_times(long_ago).unwrap();
+    };
+    for round in 0..50 {
+        write_long_ago(format!("plugin{round:04}"));
+        let snapshot = workspace.snapshot().await.unwrap();
+        workspace.verify_unchanged(&snapshot).await.unwrap();
+        write_long_ago(format!("checks{round:04}"));
+        let verified = workspace.verify_unchanged(&snapshot).await;
+        assert!(verified.is_err(), "round {round}");
+    }
+}

@@ -247,3 +247,23 @@ async fn a_base_without_files_can_be_filled() {
     let snapshot = workspace.snapshot().await.unwrap();
     assert_eq!(lab.files(snapshot.tree()), ["first"]);
 }
+
+#[tokio::test]
+async fn fifos_and_sockets_are_no_files_and_make_nobody_wait() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let path = workspace.path().to_owned();
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, path.join("fifo"), kind, mode, 0).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(path.join("socket")).unwrap();
+    assert!(!workspace.snapshot().await.unwrap().changed());
+
+    fs_err::remove_file(path.join("README")).unwrap();
+    fs_err::rename(path.join("fifo"), path.join("README")).unwrap();
+    let error = workspace.snapshot().await.unwrap_err();
+    assert!(
+        matches!(error, GitError::Failed { command: "add", .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("README"), "{error}");
+}
