@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -234,7 +233,7 @@ impl Appliance {
     }
 
     fn spawn(&self, role: &str, config: &str, log: &str) -> Child {
-        let log = fs::File::options()
+        let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.path(log))
@@ -313,8 +312,8 @@ impl Appliance {
 impl Drop for Appliance {
     fn drop(&mut self) {
         for mut child in self.workers.drain(..).chain(self.gate.take()) {
-            let _ = child.kill();
-            let _ = child.wait();
+            drop(child.kill());
+            drop(child.wait());
         }
     }
 }
@@ -384,10 +383,8 @@ pub(crate) fn processes_with(text: &str) -> Vec<u32> {
         let Ok(id) = entry.file_name().to_string_lossy().parse::<u32>() else {
             continue;
         };
-        let mut line = Vec::new();
-        let read = fs::File::open(entry.path().join("cmdline"))
-            .and_then(|mut file| file.read_to_end(&mut line));
-        if read.is_ok() && String::from_utf8_lossy(&line).contains(text) {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&line).contains(text) {
             found.push(id);
         }
     }

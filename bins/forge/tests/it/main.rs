@@ -5,7 +5,11 @@
     reason = "the tests start the programs that they judge and wait in real time"
 )]
 
+#[cfg(test)]
 mod appliance;
+#[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod main_job;
+#[cfg(test)]
 mod privacy;
