@@ -69,28 +69,39 @@ fn cancelled(place: &Place, args: &[&str], body: &str) -> Duration {
     begin.elapsed()
 }
 
+/// Cancels commands that write a file when the signal reaches them. They have 150 ms for that,
+/// which a busy machine may eat up; one of a few is enough to show that the signal arrives.
+fn is_told(args: &[&str], traps: &str) -> bool {
+    (0..5).any(|_| {
+        let place = Place::new();
+        let told = place.temporary().join("told");
+        let traps = traps.replace("TOLD", &format!("{told:?}"));
+        let body = format!(
+            "{traps}\n: >{:?}\nwhile :; do sleep 0.01; done",
+            place.seen()
+        );
+        let took = cancelled(&place, args, &body);
+        assert!(
+            took < Duration::from_millis(250) + Duration::from_secs(1),
+            "{took:?}"
+        );
+        std::fs::read_to_string(told).is_ok_and(|text| text == "asked\n")
+    })
+}
+
 #[test]
 fn a_cancel_forwards_the_interrupt() {
-    let place = Place::new();
-    let told = place.temporary().join("told");
-    let body = format!(
-        "trap 'echo asked >{told:?}; exit 0' INT\n: >{:?}\nwhile :; do sleep 0.01; done",
-        place.seen()
-    );
-    assert!(cancelled(&place, &[], &body) < Duration::from_millis(1_250));
-    assert_eq!(std::fs::read_to_string(told).unwrap(), "asked\n");
+    assert!(is_told(&[], "trap 'echo asked >TOLD; exit 0' INT"));
 }
 
 #[test]
 fn a_cancel_forwards_the_chosen_signal() {
-    let place = Place::new();
-    let told = place.temporary().join("told");
-    let body = format!(
-        "trap '' INT; trap 'echo asked >{told:?}; exit 0' TERM\n: >{:?}\nwhile :; do sleep 0.01; done",
-        place.seen()
+    let traps = "trap '' INT; trap 'echo asked >TOLD; exit 0' TERM";
+    assert!(is_told(&["--signal", "TERM"], traps));
+    assert!(
+        !is_told(&[], traps),
+        "without the option it is the interrupt, which this ignores"
     );
-    cancelled(&place, &["--signal", "TERM"], &body);
-    assert_eq!(std::fs::read_to_string(told).unwrap(), "asked\n");
 }
 
 #[test]
