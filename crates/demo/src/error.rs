@@ -44,6 +44,12 @@ pub(crate) enum DemoError {
     /// The user's repository has no branch checked out.
     #[error("repository `{}` has no branch checked out", path.display())]
     NoBranch { path: PathBuf },
+    /// The user's repository has no commit to start from.
+    #[error("repository `{}` has no commit to start from", path.display())]
+    NoCommit { path: PathBuf },
+    /// The user's agent is not there.
+    #[error("cannot find the program `{program}`")]
+    NoAgent { program: String },
     /// Git could not be run.
     #[error("cannot run `git {command}`")]
     Git {

@@ -1,9 +1,10 @@
 //! The repository of the demonstration: three lines of shell with a mistake, and a test that shows
 //! it; or the user's own. And the stand-in for an agent. Nothing but git and sh is needed.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use cli_shell::CliError;
+use cli_shell::{CliError, env, visible};
 use forge_client::split_words;
 use git_workspace::Repository;
 
@@ -97,6 +98,14 @@ impl Project {
     /// Makes the small repository, or looks at the user's.
     pub(crate) async fn prepare(demo: &Demo, place: &Place) -> Result<Self, CliError> {
         let agent = demo.agent()?;
+        if let Some(program) = agent.iter().flatten().next()
+            && !can_run(program)
+        {
+            return Err(DemoError::NoAgent {
+                program: visible(program),
+            }
+            .into());
+        }
         let mut project = match &demo.repo {
             Some(path) => Self::theirs(path, place).await?,
             None => Self::ours(place).await?,
@@ -160,7 +169,11 @@ impl Project {
             .map_err(|_| DemoError::NoBranch {
                 path: repository.clone(),
             })?;
-        let base = git(&repository, &["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+        let base = git(&repository, &["rev-parse", "--verify", "HEAD^{commit}"])
+            .await
+            .map_err(|_| DemoError::NoCommit {
+                path: repository.clone(),
+            })?;
         Ok(Self {
             base,
             repository,
@@ -175,6 +188,19 @@ impl Project {
             is_ours: false,
         })
     }
+}
+
+/// Whether a program is there: what is only found out later costs attempts.
+fn can_run(program: &str) -> bool {
+    let is_there = |path: &Path| {
+        fs_err::metadata(path)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return is_there(Path::new(program));
+    }
+    let search_path = env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&search_path).any(|folder| is_there(&folder.join(program)))
 }
 
 /// Writes a script beside the state, not into the repository, and returns how to run it.

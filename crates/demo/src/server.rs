@@ -1,10 +1,11 @@
 //! A part of the appliance as a process of its own, with its log in a file.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cli_shell::{env, visible};
+use forge_client::wrap;
 use process_tree::{Child, Ladder, Leftovers, Signal, Spec, Wrapper, spawn};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
@@ -133,9 +134,9 @@ impl Server {
         while self.pumps.join_next().await.is_some() {}
     }
 
-    /// The end of its log, fit to print.
-    pub(crate) fn tail(&self) -> String {
-        tail(&self.log)
+    /// What its log has of warnings and errors, the last ones, fit to print.
+    pub(crate) fn complaints(&self) -> String {
+        complaints(&fs_err::read_to_string(&self.log).unwrap_or_default())
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -162,10 +163,52 @@ async fn pump(
     drop(to.flush().await);
 }
 
-fn tail(log: &Path) -> String {
-    let text = fs_err::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(SHOWN_LINES);
-    let lines = lines.iter().skip(from);
-    lines.map(|line| format!("  {}\n", visible(line))).collect()
+fn complaints(log: &str) -> String {
+    let said: Vec<String> = log.lines().filter_map(complaint).collect();
+    let from = said.len().saturating_sub(SHOWN_LINES);
+    said.into_iter().skip(from).collect()
+}
+
+/// A line that is a warning or an error, or no log line at all, such as the last words of a start.
+fn complaint(line: &str) -> Option<String> {
+    let Ok(Value::Object(fields)) = serde_json::from_str(line) else {
+        return Some(wrap(&visible(line), "  ", "    "));
+    };
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    if !matches!(text("level"), Some("WARN" | "ERROR")) {
+        return None;
+    }
+    let mut words = text("msg").unwrap_or_default().to_owned();
+    for name in [
+        "event",
+        "failure_code",
+        "reason",
+        "detail",
+        "error",
+        "cause",
+    ] {
+        if let Some(value) = text(name).filter(|value| !value.is_empty()) {
+            words.push_str(&format!("; {value}"));
+        }
+    }
+    Some(wrap(&visible(&words), "  ", "    "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_warnings_errors_and_foreign_lines() {
+        let log = r#"{"level":"INFO","msg":"worker started"}
+{"level":"WARN","msg":"job failed","reason":"plugin_failed","detail":"\u001b[2J"}
+error: no such file
+"#;
+        assert_eq!(
+            complaints(log),
+            "  job failed; plugin_failed; \\u{1b}[2J\n  error: no such file\n"
+        );
+        let many = "error\n".repeat(SHOWN_LINES + 1);
+        assert_eq!(complaints(&many).lines().count(), SHOWN_LINES);
+    }
 }

@@ -378,22 +378,16 @@ impl Running {
     }
 }
 
-/// Shows the end of the logs before the error.
+/// Shows what the parts complained of before the error.
 fn with_logs(error: CliError, ui: &Ui, running: &Running) -> CliError {
-    if matches!(
-        error.messages().first().map(String::as_str),
-        Some("interrupted")
-    ) {
+    let first = error.messages().into_iter().next();
+    if running.servers.is_empty() || first.as_deref() == Some("interrupted") {
         return error;
     }
     for server in &running.servers {
-        let tail = server.tail();
-        if !tail.is_empty() {
-            ui.status(format!(
-                "last lines of the {}'s log:\n{}",
-                server.name(),
-                tail.trim_end()
-            ));
+        let said = server.complaints();
+        if !said.is_empty() {
+            ui.status(format!("the {} says:\n{}", server.name(), said.trim_end()));
         }
     }
     error.hint("`--keep` leaves the whole state for a closer look")
