@@ -234,10 +234,14 @@ fn rust_tests(text: &str) -> Vec<String> {
         .collect();
     let mut names = Vec::new();
     let mut marked = false;
+    let mut in_attribute = false;
     for line in text.lines() {
         let line = line.trim();
-        if line.starts_with("#[") {
-            marked |= line.contains("test") && !line.contains("cfg(test)");
+        if line.starts_with("#[") || in_attribute {
+            if line.starts_with("#[") {
+                marked |= line.contains("test") && !line.contains("cfg(test)");
+            }
+            in_attribute = !line.ends_with(']');
             continue;
         }
         let function = line
@@ -250,7 +254,7 @@ fn rust_tests(text: &str) -> Vec<String> {
                 names.push(function.to_owned());
             }
             marked = false;
-        } else if !line.starts_with("//") && !line.is_empty() && !line.ends_with(")]") {
+        } else if !line.starts_with("//") && !line.is_empty() {
             marked = false;
         }
     }
@@ -310,7 +314,7 @@ mod tests {
 
     #[test]
     fn only_functions_under_a_test_attribute_count() {
-        let text = "#[test]\nfn yes() {}\nfn no() {}\n#[tokio::test(flavor = \"x\")]\nasync fn also() {}\n#[test_case(1; \"one\")]\n#[test_case(2; \"two\")]\nfn table(n: u8) {}\n";
-        assert_eq!(rust_tests(text), ["yes", "also", "table"]);
+        let text = "#[test]\nfn yes() {}\nfn no() {}\n#[tokio::test(flavor = \"x\")]\nasync fn also() {}\n#[test_case(1; \"one\")]\n#[test_case(2; \"two\")]\nfn table(n: u8) {}\n#[test_case(\n    1\n)]\nfn long(n: u8) {}\n";
+        assert_eq!(rust_tests(text), ["yes", "also", "table", "long"]);
     }
 }
