@@ -85,29 +85,33 @@ fn serve(config: &GateConfig, verbosity: Verbosity) -> Result<ExitCode, CliError
     logging::init(format, verbosity);
     log::startup(cli_shell::version());
     let served = runtime()?.block_on(async {
-        let gate = Gate::start(config, Arc::new(clock::now)).await?;
+        let (gate, mut signals) = match start(config).await {
+            Ok(started) => started,
+            Err(error) => {
+                log::startup_failed(error.startup_code());
+                return Err(error);
+            }
+        };
         let stopping = gate.handle();
-        let mut signals = Signals::new()?;
         let watcher = async move {
             signals.next().await;
             stopping.stop();
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            served = gate.serve() => served,
+            served = gate.serve() => served.inspect_err(log::failed),
             () = watcher => Ok(()),
         }
     });
-    match served {
-        Ok(()) => {
-            log::stopped();
-            Ok(exit::ok())
-        }
-        Err(error) => {
-            log::startup_failed(error.startup_code());
-            Err(CliError::operation(error))
-        }
-    }
+    served.map_err(CliError::operation)?;
+    log::stopped();
+    Ok(exit::ok())
+}
+
+async fn start(config: &GateConfig) -> Result<(Gate, Signals), GateError> {
+    let signals = Signals::new()?;
+    let gate = Gate::start(config, Arc::new(clock::now)).await?;
+    Ok((gate, signals))
 }
 
 fn runtime() -> Result<Runtime, CliError> {

@@ -4,6 +4,8 @@
 use forge_domain::{AttemptId, FailureCode, JobId, JobStatus, SlotId};
 use gate_store::{EndedLease, JobView};
 
+use crate::error::GateError;
+
 macro_rules! lifecycle {
     ($event:literal $(, $($fields:tt)*)?) => {
         tracing::info!(component = "gate", event = $event $(, $($fields)*)?, "gate lifecycle")
@@ -23,6 +25,17 @@ pub(crate) fn startup_failed(failure_code: &str) {
         component = "gate",
         event = "startup_failed",
         failure_code,
+        "gate lifecycle"
+    );
+}
+
+/// The Gate cannot go on; what it says on its way out tells the whole cause.
+pub(crate) fn failed(error: &GateError) {
+    let reason = short(&error.to_string());
+    tracing::error!(
+        component = "gate",
+        event = "failed",
+        reason,
         "gate lifecycle"
     );
 }

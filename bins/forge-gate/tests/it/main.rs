@@ -1,0 +1,6 @@
+//! The program itself: killed, stopped, started twice, and what it writes.
+
+#[cfg(test)]
+mod process;
+#[cfg(test)]
+mod running;
