@@ -41,6 +41,8 @@ pub struct Workspace {
     facts: Facts,
     /// The contents that the latest snapshot has and the base has not.
     pub(crate) added: Vec<ObjectName>,
+    /// What makes it unusable for good: git would enter a nested repository that its index names.
+    spoiled: Option<WorkspaceFault>,
 }
 
 /// What a workspace held at one moment, as a tree in the repository.
@@ -97,6 +99,7 @@ impl Git {
             identity,
             facts: Facts::default(),
             added: Vec::new(),
+            spoiled: None,
         };
         workspace.check_out().await?;
         workspace.equip(plugin_git::create).await?;
@@ -146,7 +149,8 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// [`GitError::InvalidWorkspace`] where no candidate can be made of it.
+    /// [`GitError::InvalidWorkspace`] where no candidate can be made of it. A nested repository
+    /// with a commit spoils the workspace for good.
     pub async fn snapshot(&mut self) -> Result<Snapshot, GitError> {
         self.check_intact().await?;
         let add = self
@@ -165,7 +169,10 @@ impl Workspace {
         let tree = parse_sha("write-tree", &answer)?;
         // Only now: writing the tree may write the index once more.
         let facts = self.read_index().await?;
-        submodules::check_none_added(&self.facts.links, &facts.links)?;
+        if let Err(fault) = submodules::check_none_added(&self.facts.links, &facts.links) {
+            self.spoiled = Some(fault.clone());
+            return Err(fault.into());
+        }
         self.added = facts.blobs.difference(&self.facts.blobs).copied().collect();
         Ok(Snapshot {
             tree,
@@ -260,6 +267,9 @@ impl Workspace {
 
     /// Checks, without git, all that has to hold before git may look at the workspace.
     async fn check_intact(&self) -> Result<(), GitError> {
+        if let Some(fault) = &self.spoiled {
+            return Err(fault.clone().into());
+        }
         let (folder, index) = (self.path().to_owned(), self.private.index());
         let (expected, base, links) = (self.identity, self.base.commit, self.facts.links.clone());
         blocking(move || {

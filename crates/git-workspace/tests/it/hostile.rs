@@ -189,18 +189,12 @@ async fn a_nested_repository_is_refused_unentered() {
     let trap = Trap::new(&lab);
     let mut workspace = lab.workspace().await;
     let nested = workspace.path().join("nested");
-    fs_err::create_dir(&nested).unwrap();
-    raw_in(&nested, &["init", "--quiet"]);
-    raw_in(
-        &nested,
-        &["commit", "--quiet", "--allow-empty", "-m", "nested"],
-    );
+    // With a file that git would filter if it asked for the state of the nested repository.
+    let origin = lab.repo.to_str().unwrap();
+    raw_in(workspace.path(), &["clone", "--quiet", origin, "nested"]);
+    fs_err::write(nested.join("README"), "read you\n").unwrap();
     trap.set_in(&nested.join(".git"));
     fs_err::write(nested.join(".gitattributes"), ATTRIBUTES).unwrap();
-    // Also below a folder that has files of the base, where git takes the files alone.
-    raw_in(&workspace.path().join("src"), &["init", "--quiet"]);
-    trap.set_in(&workspace.path().join("src/.git"));
-    fs_err::write(workspace.path().join("src/lib.txt"), "changed\n").unwrap();
     for _ in 0..2 {
         let error = workspace.snapshot().await.unwrap_err();
         assert!(
@@ -212,11 +206,25 @@ async fn a_nested_repository_is_refused_unentered() {
         );
     }
     fs_err::remove_dir_all(&nested).unwrap();
+    // Git has recorded it by now, so this workspace stays unusable.
+    workspace.snapshot().await.unwrap_err();
+    trap.assert_silent();
+}
+
+#[tokio::test]
+async fn a_git_directory_beside_files_of_the_base_is_left_out() {
+    let lab = Lab::new();
+    let trap = Trap::new(&lab);
+    let mut workspace = lab.workspace().await;
+    let src = workspace.path().join("src");
+    raw_in(&src, &["init", "--quiet"]);
+    trap.set_in(&src.join(".git"));
+    fs_err::write(src.join(".gitattributes"), ATTRIBUTES).unwrap();
+    fs_err::write(src.join("lib.txt"), "changed\n").unwrap();
     let snapshot = workspace.snapshot().await.unwrap();
-    assert_eq!(
-        lab.files(snapshot.tree()),
-        [".gitignore", "README", "src/lib.txt"]
-    );
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    let expected = [".gitignore", "README", "src/.gitattributes", "src/lib.txt"];
+    assert_eq!(lab.files(snapshot.tree()), expected);
     trap.assert_silent();
 }
 
