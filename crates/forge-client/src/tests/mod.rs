@@ -5,6 +5,7 @@ mod fake_gate;
 mod network;
 mod screens;
 mod submitting;
+mod tls;
 
 use std::process::ExitCode;
 
