@@ -29,12 +29,11 @@ pub(super) fn recover(session: &Session, now: Timestamp) -> Result<Recovery, Sto
             }
             recovery.expired.extend(ended);
         }
-        for row in active(connection, "leased")? {
+        each_active(connection, "leased", |row| {
             recovery.live += 1;
-            if clamp(session, &row, now)? {
-                recovery.clamped += 1;
-            }
-        }
+            recovery.clamped += usize::from(clamp(session, &row, now)?);
+            Ok(())
+        })?;
         Ok(recovery)
     })
 }
@@ -43,14 +42,14 @@ pub(super) fn recover(session: &Session, now: Timestamp) -> Result<Recovery, Sto
 fn validate(session: &Session) -> Result<(), StoreError> {
     let connection = session.connection();
     for status in ["pending", "leased", "retry_wait"] {
-        for row in active(connection, status)? {
+        each_active(connection, status, |row| {
             validate_job(session, &row).map_err(|error| match error {
                 StoreError::Inconsistent { what, reason } => {
                     inconsistent(format!("job {}", row.view.id), format!("{what}: {reason}"))
                 }
                 other => other,
-            })?;
-        }
+            })
+        })?;
     }
     let stray: i64 = connection.query_row(
         "SELECT count(*) FROM attempts a JOIN jobs j ON j.seq = a.job \
@@ -141,10 +140,26 @@ fn clamp(session: &Session, row: &JobRow, now: Timestamp) -> Result<bool, StoreE
     Ok(true)
 }
 
-fn active(connection: &Connection, status: &str) -> Result<Vec<JobRow>, StoreError> {
-    connection
-        .prepare_cached(select_jobs!("WHERE j.status = ?1 ORDER BY j.seq"))?
-        .query_map([status], |row| Ok(JobRow::read(row)))?
-        .map(|row| row?)
-        .collect()
+/// Calls `visit` with every job of a status, a page at a time: a long queue must not be in memory
+/// at once.
+fn each_active(
+    connection: &Connection,
+    status: &str,
+    mut visit: impl FnMut(JobRow) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut after = 0;
+    loop {
+        let page: Vec<JobRow> = connection
+            .prepare_cached(select_jobs!(
+                "WHERE j.status = ?1 AND j.seq > ?2 ORDER BY j.seq LIMIT 256"
+            ))?
+            .query_map(params![status, after], |row| Ok(JobRow::read(row)))?
+            .map(|row| row?)
+            .collect::<Result<_, _>>()?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = last.seq;
+        page.into_iter().try_for_each(&mut visit)?;
+    }
 }
