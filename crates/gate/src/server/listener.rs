@@ -140,3 +140,49 @@ async fn http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, ser
         tracing::debug!(component = "gate", %error, "connection ended early");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    #[tokio::test]
+    async fn beyond_the_cap_connections_wait_and_are_not_lost() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = Serving {
+            router: Router::new(),
+            tls: None,
+            deadlines: Deadlines::default(),
+            connections: 2,
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            killed: CancellationToken::new(),
+        };
+        let accepting = serving.tasks.spawn(accept(listener, serving.clone()));
+        let open = || async {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(REQUEST).await.unwrap();
+            stream
+        };
+        let mut first = open().await;
+        let mut second = open().await;
+        let mut third = open().await;
+        let mut byte = [0];
+        first.read_exact(&mut byte).await.unwrap();
+        second.read_exact(&mut byte).await.unwrap();
+        let early = tokio::time::timeout(Duration::from_millis(50), third.read_exact(&mut byte));
+        assert!(early.await.is_err(), "the third one is served too early");
+        drop(first);
+        third.read_exact(&mut byte).await.unwrap();
+        assert_eq!(&byte, b"H");
+        serving.stopping.cancel();
+        accepting.await.unwrap();
+        serving.tasks.close();
+        drop((second, third));
+        serving.tasks.wait().await;
+    }
+}
