@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod example;
+#[cfg(test)]
 mod mutants;
 #[cfg(test)]
 mod no_plugin;

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::OnceLock;
 
 /// The names of all scenarios but the valid session.
 pub(crate) const REJECTIONS: [&str; 25] = [
@@ -95,15 +96,18 @@ pub(crate) fn mutant(directory: &Path, edits: &[(&str, &str)]) -> PathBuf {
 }
 
 /// Where the interpreter itself is.
-fn interpreter() -> String {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the interpreter knows best where it is"
-    )]
-    let output = std::process::Command::new("python3")
-        .args(["-c", "import sys; print(sys.executable)"])
-        .output();
-    stdout(&output.unwrap()).trim().to_owned()
+pub(crate) fn interpreter() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the interpreter knows best where it is"
+        )]
+        let output = std::process::Command::new("python3")
+            .args(["-c", "import sys; print(sys.executable)"])
+            .output();
+        stdout(&output.unwrap()).trim().to_owned()
+    })
 }
 
 /// The names that a report in lines marks as failed; every line must be of a known kind.
