@@ -176,7 +176,10 @@ impl GateClient {
 
 fn no_job(error: ClientError, id: &JobId) -> ClientError {
     match error {
-        ClientError::Refused { status: 404, .. } => ClientError::NotFound {
+        // A job that exists may still lack what was asked for, and the Gate says so by a code.
+        ClientError::Refused {
+            status: 404, code, ..
+        } if matches!(code.as_str(), "" | "job_not_found") => ClientError::NotFound {
             what: format!("job `{id}`"),
         },
         other => other,

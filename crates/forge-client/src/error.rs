@@ -58,7 +58,7 @@ pub enum ClientError {
         url: String,
         /// Why.
         #[source]
-        source: reqwest::Error,
+        source: NetworkError,
     },
     /// The connection broke after the request may have been received.
     #[error("the Gate at `{url}` did not finish its answer")]
@@ -67,7 +67,7 @@ pub enum ClientError {
         url: String,
         /// Why.
         #[source]
-        source: reqwest::Error,
+        source: NetworkError,
     },
     /// The Gate does not let us in.
     #[error("the Gate at `{url}` refuses the token from {place}")]
@@ -204,6 +204,32 @@ pub enum ClientError {
     },
 }
 
+/// What the network, or the TLS above it, said last.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub struct NetworkError {
+    message: String,
+}
+
+impl NetworkError {
+    /// Keeps the innermost cause: the layers above it only say that there is one.
+    pub(crate) fn of(error: &reqwest::Error) -> Self {
+        let mut innermost: &dyn std::error::Error = error;
+        while let Some(cause) = innermost.source() {
+            innermost = cause;
+        }
+        let mut message = innermost.to_string();
+        if error.is_timeout() && !message.contains("timed out") {
+            message.push_str(" (timed out)");
+        }
+        Self { message }
+    }
+
+    fn is_about_certificates(&self) -> bool {
+        self.message.contains("certificate")
+    }
+}
+
 impl ClientError {
     /// Whether asking again later may help.
     pub(crate) fn is_transient(&self) -> bool {
@@ -220,6 +246,9 @@ impl ClientError {
             Self::Plain { .. } | Self::Tls { .. } | Self::Token { .. } => ErrorKind::Config,
             Self::JobFailed { .. } | Self::NoCandidate { .. } => ErrorKind::No,
             Self::Refused { status: 409, .. } => ErrorKind::No,
+            Self::Refused {
+                status: 404, code, ..
+            } if code == "no_output" => ErrorKind::No,
             _ => ErrorKind::Operation,
         }
     }
@@ -246,7 +275,7 @@ impl ClientError {
                     "is `forge-gate` running? `curl {}/healthz` should say ok",
                     url.trim_end_matches('/')
                 )];
-                if url.starts_with("https:") && is_about_certificates(source) {
+                if url.starts_with("https:") && source.is_about_certificates() {
                     hints.push("a private authority is named with `--ca-file`".to_owned());
                 }
                 hints
@@ -293,15 +322,4 @@ impl From<ClientError> for CliError {
             .into_iter()
             .fold(Self::new(error.kind(), error), Self::hint)
     }
-}
-
-fn is_about_certificates(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = cause {
-        if error.to_string().contains("certificate") {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

@@ -14,7 +14,7 @@ use tls_files::{ClientTls, PlainPolicy, Transport};
 use url::Url;
 
 use crate::answer::{self, ANSWER_BYTES};
-use crate::error::ClientError;
+use crate::error::{ClientError, NetworkError};
 
 /// The longest time for one request, its answer included.
 pub(crate) const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -240,12 +240,12 @@ impl GateClient {
             if source.is_connect() {
                 ClientError::Unreachable {
                     url,
-                    source: source.without_url(),
+                    source: NetworkError::of(&source),
                 }
             } else {
                 ClientError::AnswerLost {
                     url,
-                    source: source.without_url(),
+                    source: NetworkError::of(&source),
                 }
             }
         })?;
@@ -285,7 +285,7 @@ impl GateClient {
         let mut body = Vec::new();
         let lost = |source: reqwest::Error| ClientError::AnswerLost {
             url: self.base.to_string(),
-            source: source.without_url(),
+            source: NetworkError::of(&source),
         };
         while let Some(chunk) = response.chunk().await.map_err(lost)? {
             if body.len() + chunk.len() > limit {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bounded::GoDuration;
 use clap::Args;
-use cli_shell::Secret;
+use cli_shell::{Secret, env};
 use tls_files::PlainPolicy;
 
 use crate::error::ClientError;
@@ -13,6 +13,11 @@ use crate::http::{GateClient, Settings};
 
 /// The variable that holds the owner's token unless another is named.
 pub(crate) const TOKEN_VARIABLE: &str = "FORGE_OWNER_TOKEN";
+
+const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+
+/// The variable that names the token's file.
+const TOKEN_FILE_VARIABLE: &str = "FORGE_OWNER_TOKEN_FILE";
 
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_WAIT: Duration = Duration::from_secs(10 * 60);
@@ -29,19 +34,18 @@ pub struct Connection {
         value_name = "URL",
         env = "FORGE_GATE_URL",
         hide_env_values = true,
-        default_value = "http://127.0.0.1:8080",
+        default_value = DEFAULT_URL,
         help_heading = "Gate"
     )]
     pub gate_url: String,
     /// Variable that holds the owner's token [default: FORGE_OWNER_TOKEN]
     #[arg(long, value_name = "NAME", help_heading = "Gate")]
     pub token_env: Option<String>,
-    /// File that holds the owner's token
+    /// File that holds the owner's token [default: what FORGE_OWNER_TOKEN_FILE names, unless
+    /// FORGE_OWNER_TOKEN is set]
     #[arg(
         long,
         value_name = "FILE",
-        env = "FORGE_OWNER_TOKEN_FILE",
-        hide_env_values = true,
         conflicts_with = "token_env",
         help_heading = "Gate"
     )]
@@ -52,6 +56,7 @@ pub struct Connection {
         value_name = "FILE",
         env = "FORGE_CA_FILE",
         hide_env_values = true,
+        value_parser = path,
         help_heading = "Gate"
     )]
     pub ca_file: Option<PathBuf>,
@@ -66,25 +71,26 @@ impl Connection {
     /// # Errors
     /// The address, the token or the CA file cannot be used.
     pub fn client(&self) -> Result<GateClient, ClientError> {
-        let (token, token_place) = match &self.token_file {
-            Some(path) => (
-                Secret::from_file(path),
+        let (token, token_place) = match self.token_source() {
+            Source::File(path) => (
+                Secret::from_file(&path),
                 format!("file `{}`", path.display()),
             ),
-            None => {
-                let name = self.token_env.as_deref().unwrap_or(TOKEN_VARIABLE);
-                (Secret::from_env(name), format!("variable `{name}`"))
-            }
+            Source::Variable(name) => (Secret::from_env(&name), format!("variable `{name}`")),
         };
         let token = token.map_err(|source| ClientError::Token {
             place: token_place.clone(),
             source: Box::new(source),
         })?;
         GateClient::new(Settings {
-            url: self.gate_url.clone(),
+            url: if self.gate_url.is_empty() {
+                DEFAULT_URL.to_owned()
+            } else {
+                self.gate_url.clone()
+            },
             token,
             token_place,
-            ca_file: self.ca_file.clone(),
+            ca_file: (self.ca_file.clone()).filter(|path| !path.as_os_str().is_empty()),
             plain: if self.allow_plain {
                 PlainPolicy::Anywhere
             } else {
@@ -92,6 +98,30 @@ impl Connection {
             },
         })
     }
+}
+
+impl Connection {
+    /// Flags win over variables, and the token itself over the name of its file.
+    fn token_source(&self) -> Source {
+        if let Some(path) = &self.token_file {
+            return Source::File(path.clone());
+        }
+        if let Some(name) = &self.token_env {
+            return Source::Variable(name.clone());
+        }
+        let file = env::var_os(TOKEN_FILE_VARIABLE).filter(|path| !path.is_empty());
+        let token = env::var_os(TOKEN_VARIABLE).filter(|token| !token.is_empty());
+        match (token, file) {
+            (None, Some(path)) => Source::File(path.into()),
+            _ => Source::Variable(TOKEN_VARIABLE.to_owned()),
+        }
+    }
+}
+
+/// Where the token is.
+enum Source {
+    File(PathBuf),
+    Variable(String),
 }
 
 /// How long and how often to ask.
@@ -118,6 +148,11 @@ impl Waiting {
     pub(crate) fn or_a_day(&self) -> Duration {
         self.timeout.unwrap_or(MAX_WAIT)
     }
+}
+
+/// Takes an empty path too: a variable that is set to nothing is a variable that is not set.
+fn path(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+    Ok(PathBuf::from(text))
 }
 
 fn wait(text: &str) -> Result<Duration, String> {

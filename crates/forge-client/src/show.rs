@@ -12,8 +12,10 @@ use crate::view::{Attempt, Event, Evidence, Job, JobResult, Report};
 pub fn job_text(job: &Job) -> String {
     let value = |text: &Option<String>| text.as_deref().map(visible);
     let status = match &job.failure_code {
-        Some(code) => format!("{} ({})", visible(&job.status), failure(code)),
-        None => visible(&job.status),
+        Some(code) if *code != job.status => {
+            format!("{} ({})", visible(&job.status), failure(code))
+        }
+        _ => visible(&job.status),
     };
     let mut text = pairs(&[
         ("job", Some(visible(&job.id))),

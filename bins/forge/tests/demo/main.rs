@@ -291,3 +291,46 @@ mod help {
         assert!(output.status.success(), "{}", output.status);
     }
 }
+
+#[cfg(test)]
+mod tokens {
+    use crate::user::Home;
+
+    /// Which place the client complains of, for variables and flags as given.
+    fn complaint(variables: &[(&str, &str)], flags: &[&str]) -> String {
+        let home = Home::new();
+        let output = home
+            .command(&[&["list"], flags].concat())
+            .envs(variables.iter().copied())
+            .env("FORGE_CA_FILE", "")
+            .env("FORGE_GATE_URL", "")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    #[test]
+    fn flags_win_over_variables_and_empty_ones_are_unset() {
+        let file = ("FORGE_OWNER_TOKEN_FILE", "/nonexistent/from-variable");
+        let flag = ["--token-file", "/nonexistent/from-flag"];
+        assert!(complaint(&[file], &flag).contains("/nonexistent/from-flag"));
+        assert!(complaint(&[file], &["--token-env", "OTHER"]).contains("variable `OTHER`"));
+        assert!(complaint(&[file], &[]).contains("/nonexistent/from-variable"));
+        // A token without a Gate: what is missing is the Gate.
+        let token = ("FORGE_OWNER_TOKEN", "canary");
+        let both = complaint(&[file, token], &["--gate-url", "http://127.0.0.1:1"]);
+        assert!(
+            both.contains("cannot reach the Gate") && !both.contains("token"),
+            "{both}"
+        );
+        let neither = complaint(
+            &[("FORGE_OWNER_TOKEN", ""), ("FORGE_OWNER_TOKEN_FILE", "")],
+            &[],
+        );
+        assert!(
+            neither.contains("no owner token in variable `FORGE_OWNER_TOKEN`"),
+            "{neither}"
+        );
+    }
+}

@@ -53,8 +53,31 @@ fn a_gate_that_is_away_is_named_with_what_to_do() {
         error.to_string(),
         format!("cannot reach the Gate at `http://{address}/`")
     );
+    assert_eq!(error.messages()[1], "Connection refused (os error 111)");
     assert!(error.hints()[0].contains("is `forge-gate` running?"));
     assert_eq!(error.kind().exit_code(), 2);
+}
+
+#[test]
+fn what_a_job_lacks_is_not_the_job() {
+    let gate = FakeGate::new();
+    let path = format!("GET /v1/jobs/{JOB}/output");
+    let body = "{\"error\":{\"code\":\"no_output\",\"message\":\"a coding job has none\"}}";
+    gate.json(&path, 404, body);
+    let (code, message, _) = forge(&gate, &format!("output {JOB}")).failed();
+    assert_eq!(code, 1);
+    assert!(message.contains("a coding job has none"), "{message}");
+    let gate = FakeGate::new();
+    gate.json(
+        &path,
+        404,
+        "{\"error\":{\"code\":\"job_not_found\",\"message\":\"no\"}}",
+    );
+    let (code, message, _) = forge(&gate, &format!("output {JOB}")).failed();
+    assert_eq!(
+        (code, message),
+        (2, format!("the Gate knows no job `{JOB}`"))
+    );
 }
 
 #[test]
