@@ -3,19 +3,22 @@
 //! Text from elsewhere (instructions, reports, plugin output) goes through [`crate::visible`]
 //! before it comes here; messages of errors do so here, since they may quote anything.
 
+mod progress;
+
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressDrawTarget};
 use serde::Serialize;
 
 use crate::error::CliError;
 use crate::logging::Verbosity;
 use crate::options::{Color, Format, GlobalOpts};
 use crate::{visible, visible_lines};
+
+pub use progress::Progress;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -24,9 +27,6 @@ const HEADING: Style = Style::new().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().dimmed();
-
-/// A bar appears only when the work takes longer than this.
-const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// Where a program writes, and how much and how colourful.
 pub struct Ui {
@@ -208,24 +208,10 @@ impl Ui {
     /// It shows only on a terminal and only when the work takes longer than a second.
     #[must_use]
     pub fn progress(&self, label: impl Into<String>, length: Option<u64>) -> Progress {
-        if !self.progress {
-            return Progress { bar: None };
-        }
-        let bar = match length {
-            Some(length) => {
-                ProgressBar::new(length).with_style(style("{msg} [{bar:30}] {pos}/{len} {elapsed}"))
-            }
-            None => ProgressBar::new_spinner().with_style(style("{spinner} {msg} {elapsed}")),
-        };
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-        bar.set_message(label.into());
-        Progress {
-            bar: Some(Bar {
-                bar,
-                bars: self.bars.clone(),
-                started: crate::clock::instant(),
-                shown: std::sync::atomic::AtomicBool::new(false),
-            }),
+        if self.progress {
+            Progress::shown_on(&self.bars, label.into(), length)
+        } else {
+            Progress::none()
         }
     }
 
@@ -272,68 +258,9 @@ impl Captured {
     }
 }
 
-/// A progress bar, or nothing where none is wanted; it disappears when dropped.
-#[derive(Debug)]
-pub struct Progress {
-    bar: Option<Bar>,
-}
-
-impl Progress {
-    /// Moves the bar on.
-    pub fn advance(&self, by: u64) {
-        if let Some(bar) = &self.bar {
-            bar.show_when_due();
-            bar.bar.inc(by);
-        }
-    }
-
-    /// Changes the text beside the bar.
-    pub fn label(&self, label: impl Into<String>) {
-        if let Some(bar) = &self.bar {
-            bar.bar.set_message(label.into());
-            bar.show_when_due();
-        }
-    }
-
-    /// Keeps a spinner turning; call it a few times a second.
-    pub fn tick(&self) {
-        if let Some(bar) = &self.bar {
-            bar.show_when_due();
-            bar.bar.tick();
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Bar {
-    bar: ProgressBar,
-    bars: MultiProgress,
-    started: std::time::Instant,
-    shown: std::sync::atomic::AtomicBool,
-}
-
-impl Bar {
-    fn show_when_due(&self) {
-        use std::sync::atomic::Ordering;
-        if self.started.elapsed() >= PROGRESS_AFTER && !self.shown.swap(true, Ordering::Relaxed) {
-            drop(self.bars.add(self.bar.clone()));
-        }
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
 /// Prints an error for a program that has no [`Ui`] at hand.
 pub(crate) fn report(error: &CliError) {
     Ui::new(&GlobalOpts::default()).error(error);
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn colored(wish: Color, detected: anstream::ColorChoice) -> bool {
