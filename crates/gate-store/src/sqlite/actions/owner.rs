@@ -71,13 +71,13 @@ fn repeat(
     now: Timestamp,
 ) -> Result<crate::JobView, StoreError> {
     let connection = session.connection();
-    let seq = insert(
+    let (seq, view) = insert(
         connection,
         &Row {
             id: new_id,
-            kind: old.view.kind.as_str(),
-            pool: old.view.worker_pool.as_str(),
-            priority: old.view.priority.get(),
+            kind: old.view.kind,
+            pool: &old.view.worker_pool,
+            priority: old.view.priority,
             policy: old.policy,
             work: old.work,
             repository: old.view.repository_id.as_ref(),
@@ -89,5 +89,5 @@ fn repeat(
     )?;
     let step = Run::submit(old.view.kind, &*session.policy(old.policy)?);
     save_events(connection, seq, &step.events, now)?;
-    Ok(JobRow::at(connection, seq)?.view)
+    Ok(view)
 }

@@ -1,14 +1,16 @@
 //! Accepting a job, once per idempotency key.
 
 use bounded::GitSha;
-use forge_domain::{JobId, RepositoryId, ResolvedPolicy, Run, SourceRef, Work};
+use forge_domain::{
+    JobId, JobKind, JobStatus, PoolId, Priority, RepositoryId, ResolvedPolicy, Run, SourceRef, Work,
+};
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use crate::sqlite::rows::{JobRow, save_events};
 use crate::sqlite::values::nanos;
 use crate::sqlite::writer::Session;
-use crate::{Idempotency, NewJob, StoreError, Submitted};
+use crate::{Idempotency, JobView, NewJob, StoreError, Submitted};
 
 pub(in crate::sqlite) fn submit(
     session: &Session,
@@ -27,13 +29,13 @@ pub(in crate::sqlite) fn submit(
     let policy = store_policy(connection, &job.policy)?;
     let work = store_work(connection, &job.work)?;
     let step = Run::submit(job.work.kind(), &job.policy);
-    let seq = insert(
+    let (seq, view) = insert(
         connection,
         &Row {
             id: &job.id,
-            kind: job.work.kind().as_str(),
-            pool: job.policy.worker_pool().as_str(),
-            priority: job.priority.get(),
+            kind: job.work.kind(),
+            pool: job.policy.worker_pool(),
+            priority: job.priority,
             policy,
             work,
             repository: job
@@ -56,15 +58,15 @@ pub(in crate::sqlite) fn submit(
                 seq
             ])?;
     }
-    Ok(Submitted::Created(JobRow::at(connection, seq)?.view))
+    Ok(Submitted::Created(view))
 }
 
 /// What a new job's row is made of.
 pub(super) struct Row<'a> {
     pub(super) id: &'a JobId,
-    pub(super) kind: &'static str,
-    pub(super) pool: &'a str,
-    pub(super) priority: i8,
+    pub(super) kind: JobKind,
+    pub(super) pool: &'a PoolId,
+    pub(super) priority: Priority,
     pub(super) policy: i64,
     pub(super) work: i64,
     pub(super) repository: Option<&'a RepositoryId>,
@@ -73,12 +75,37 @@ pub(super) struct Row<'a> {
     pub(super) retry_of: Option<&'a JobId>,
 }
 
-/// Inserts a pending job.
+impl Row<'_> {
+    fn view(&self, now: Timestamp) -> JobView {
+        JobView {
+            id: *self.id,
+            kind: self.kind,
+            status: JobStatus::Pending,
+            priority: self.priority,
+            attempt_id: None,
+            worker_id: None,
+            attempts: 0,
+            repository_id: self.repository.cloned(),
+            base_sha: self.base.copied(),
+            worker_pool: self.pool.clone(),
+            policy_version: 1,
+            source_ref: self.source_ref.cloned(),
+            retry_of: self.retry_of.copied(),
+            candidate_sha: None,
+            failure_code: None,
+            retry_at: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// Inserts a pending job, and returns its row and how it is seen from outside.
 pub(super) fn insert(
     connection: &Connection,
     row: &Row<'_>,
     now: Timestamp,
-) -> Result<i64, StoreError> {
+) -> Result<(i64, JobView), StoreError> {
     let inserted = connection
         .prepare_cached(
             "INSERT INTO jobs (id, kind, status, ready, pool, priority, policy, work, repository_id, base_sha, \
@@ -87,9 +114,9 @@ pub(super) fn insert(
         )?
         .insert(params![
             row.id.as_str(),
-            row.kind,
-            row.pool,
-            row.priority,
+            row.kind.as_str(),
+            row.pool.as_str(),
+            row.priority.get(),
             row.policy,
             row.work,
             row.repository.map(RepositoryId::as_str),
@@ -105,7 +132,7 @@ pub(super) fn insert(
         {
             Err(StoreError::IdTaken { what: "job" })
         }
-        other => Ok(other?),
+        other => Ok((other?, row.view(now))),
     }
 }
 
