@@ -1,7 +1,7 @@
 //! The command line of `forge-worker`: from the arguments to the exit code.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -25,11 +25,11 @@ Exit codes:
 #[command(name = "forge-worker", version = cli_shell::version(), after_help = EXIT_CODES)]
 struct Args {
     /// The configuration file (strict JSON, at most 1 MiB)
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Judge the configuration file alone and exit
-    #[arg(long)]
-    check_config: bool,
+    #[arg(long, value_name = "FILE", required_unless_present = "check_config")]
+    config: Option<PathBuf>,
+    /// Judge the configuration file alone and exit: 0 if it is good, 2 if not
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    check_config: Option<Option<PathBuf>>,
     /// With --check-config: also look up what the file names on this host
     #[arg(long, requires = "check_config")]
     live: bool,
@@ -59,12 +59,13 @@ pub fn command() -> clap::Command {
     reason = "the shape that cli-shell calls"
 )]
 fn body(args: Args) -> Result<ExitCode, CliError> {
-    let config = WorkerConfig::load(&args.config).map_err(CliError::config)?;
-    if args.check_config {
+    let file = file(&args)?;
+    let config = WorkerConfig::load(file).map_err(CliError::config)?;
+    if args.check_config.is_some() {
         if args.live {
             look_up(&config)?;
         }
-        Ui::new(&args.global).status(format_args!("`{}` is valid", args.config.display()));
+        Ui::new(&args.global).status(format_args!("`{}` is valid", file.display()));
         return Ok(exit::ok());
     }
     logging::init(args.log_format, args.global.verbosity());
@@ -78,6 +79,16 @@ fn body(args: Args) -> Result<ExitCode, CliError> {
     })?;
     let outcome = run::run(config, host, wrapper, connector).map_err(CliError::operation)?;
     Ok(ExitCode::from(outcome.exit_code()))
+}
+
+fn file(args: &Args) -> Result<&Path, CliError> {
+    let checked = args.check_config.as_ref().and_then(Option::as_ref);
+    match (&args.config, checked) {
+        (Some(file), None) | (None, Some(file)) => Ok(file),
+        (Some(_), Some(_)) => Err(CliError::usage("the configuration file is given twice")),
+        (None, None) => Err(CliError::usage("no configuration file is given")
+            .hint("use `--config FILE --check-config` or `--check-config FILE`")),
+    }
 }
 
 fn look_up(config: &WorkerConfig) -> Result<(Host, GateConnector), CliError> {
@@ -109,5 +120,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
+    }
+
+    /// What another process of the same user reads of this one is decided by this flag.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_started_worker_is_closed_to_others() {
+        use rustix::process::{DumpableBehavior, dumpable_behavior};
+        close_process_to_others().unwrap();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
     }
 }

@@ -15,6 +15,7 @@ use forge_plugin_protocol::{Operation, Outcome, Report};
 use gate_link::LeaseKey;
 use git_workspace::{CandidateRef, Git, GitError, GitLimits, Identity, Snapshot, Workspace};
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::acceptance::{AcceptedCoding, Terms};
 use crate::checks::{CheckBench, Verdict, run_checks};
@@ -40,7 +41,10 @@ pub(crate) struct CodingJob {
 /// Carries the job out.
 pub(crate) async fn run_coding(job: CodingJob) -> Execution {
     let recorder = Recorder::new(*job.coding.task.base_sha(), job.terms.limits);
-    let mut place = match job.prepare().await {
+    // Whatever happens to the job, it is over when this is dropped.
+    let over = CancellationToken::new();
+    let guard = over.clone().drop_guard();
+    let mut place = match job.prepare(&over).await {
         Ok(place) => place,
         Err(failure) => return failure.alone(&recorder),
     };
@@ -57,6 +61,7 @@ pub(crate) async fn run_coding(job: CodingJob) -> Execution {
             place,
             limit,
             recorder,
+            over: guard,
         })),
     }
 }
@@ -132,8 +137,8 @@ impl CodingJob {
             .with_cancel(self.control.cancel.clone())
     }
 
-    /// Proves the base and makes the folders.
-    async fn prepare(&self) -> Result<Place, Failure> {
+    /// Proves the base and makes the folders, or takes those that wait.
+    async fn prepare(&self, over: &CancellationToken) -> Result<Place, Failure> {
         let step = Step::begin(Reason::PreparationFailed);
         let git = self.git();
         let task = &self.coding.task;
@@ -153,14 +158,15 @@ impl CodingJob {
                 step.error(&error)
             }
         })?;
-        if let Some(place) = self.bench.ready.take(&git, &base).await {
-            self.bench.ready.refill(&self.bench, &base);
+        let waiting = self.bench.ready.take(&git, &base).await;
+        self.bench.ready.refill(&self.bench, &base, over);
+        if let Some(place) = waiting {
             return Ok(place);
         }
-        self.bench.ready.refill(&self.bench, &base);
         let step = Step::begin(Reason::RuntimeSetupFailed);
-        let runtime =
-            RuntimeDir::new(&self.bench.host.runtime_root).map_err(|error| step.error(&error))?;
+        let runtime = RuntimeDir::make(&self.bench.host.runtime_root)
+            .await
+            .map_err(|error| step.error(&error))?;
         let step = Step::begin(Reason::WorktreeSetupFailed);
         let root = &self.bench.host.worktree_root;
         let workspace = git
@@ -325,6 +331,7 @@ struct Removal {
     place: Place,
     limit: Duration,
     recorder: Recorder,
+    over: DropGuard,
 }
 
 impl CleanUp for Removal {
@@ -334,6 +341,7 @@ impl CleanUp for Removal {
                 place,
                 limit,
                 recorder,
+                over: _over,
             } = *self;
             let since = Instant::now();
             let detail = match timeout(limit, place.remove()).await {

@@ -14,6 +14,15 @@ use std::time::{Duration, Instant};
 /// The time that stopping a plugin may need before the lease could be given away.
 const MARGIN: Duration = Duration::from_secs(1);
 
+/// What one connection knows of the Gate's pongs, from lease to lease.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pings {
+    /// The number of the last ping; numbers never repeat on a connection.
+    sent: u64,
+    /// Whether there has ever been a pong.
+    answered: bool,
+}
+
 /// The clock of one lease.
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
@@ -22,15 +31,14 @@ pub(crate) struct LeaseClock {
     margin: Duration,
     renewed_at: Instant,
     next_heartbeat: Instant,
-    sent: u64,
+    pings: Pings,
     awaiting: Option<(u64, Instant)>,
-    gate_answers: bool,
 }
 
 impl LeaseClock {
     /// A lease that was received at `now`. The caller has checked that `interval < ttl`.
-    /// `gate_answers` says whether this connection has ever brought a pong.
-    pub(crate) fn new(now: Instant, ttl: Duration, interval: Duration, gate_answers: bool) -> Self {
+    /// `pings` comes from the lease before on this connection.
+    pub(crate) fn new(now: Instant, ttl: Duration, interval: Duration, pings: Pings) -> Self {
         let slack = ttl.saturating_sub(interval);
         Self {
             ttl,
@@ -38,9 +46,8 @@ impl LeaseClock {
             margin: MARGIN.min(ttl / 4).min(slack / 2),
             renewed_at: now,
             next_heartbeat: now + interval,
-            sent: 0,
+            pings,
             awaiting: None,
-            gate_answers,
         }
     }
 
@@ -65,38 +72,38 @@ impl LeaseClock {
 
     /// A heartbeat is about to be written; the number returned goes into its ping.
     pub(crate) fn heartbeat_starts(&mut self, now: Instant) -> u64 {
-        self.sent = self.sent.saturating_add(1);
+        self.pings.sent = self.pings.sent.saturating_add(1);
         self.next_heartbeat = now + self.interval;
         // An older ping without an answer stays the one to wait for: its heartbeat renewed the
         // lease if the answer comes, and forgetting it could only lose time.
-        if self.awaiting.is_none() || !self.gate_answers {
-            self.awaiting = Some((self.sent, now));
+        if self.awaiting.is_none() || !self.pings.answered {
+            self.awaiting = Some((self.pings.sent, now));
         }
-        self.sent
+        self.pings.sent
     }
 
     /// The heartbeat that began at `started` was written.
     pub(crate) fn heartbeat_written(&mut self, started: Instant) {
-        if !self.gate_answers {
+        if !self.pings.answered {
             self.renewed_at = self.renewed_at.max(started);
         }
     }
 
     /// A pong with `number` came back.
     pub(crate) fn answered(&mut self, number: u64) {
-        self.gate_answers = true;
+        self.pings.answered = true;
         if let Some((awaited, started)) = self.awaiting
             && number >= awaited
-            && number <= self.sent
+            && number <= self.pings.sent
         {
             self.renewed_at = self.renewed_at.max(started);
             self.awaiting = None;
         }
     }
 
-    /// Whether a pong has been seen.
-    pub(crate) const fn gate_answers(&self) -> bool {
-        self.gate_answers
+    /// What the next lease on this connection has to know.
+    pub(crate) const fn pings(&self) -> Pings {
+        self.pings
     }
 }
 
@@ -107,6 +114,11 @@ mod tests {
     const TTL: Duration = Duration::from_secs(30);
     const BEAT: Duration = Duration::from_secs(10);
 
+    const ANSWERED: Pings = Pings {
+        sent: 0,
+        answered: true,
+    };
+
     fn start() -> Instant {
         tokio::time::Instant::now().into_std()
     }
@@ -114,7 +126,7 @@ mod tests {
     #[test]
     fn the_first_heartbeat_is_due_after_one_interval() {
         let now = start();
-        let clock = LeaseClock::new(now, TTL, BEAT, false);
+        let clock = LeaseClock::new(now, TTL, BEAT, Pings::default());
         assert_eq!(clock.next_heartbeat(), now + BEAT);
         assert_eq!(clock.let_go_at(), now + Duration::from_secs(29));
     }
@@ -122,7 +134,7 @@ mod tests {
     #[test]
     fn without_pongs_a_written_heartbeat_renews_from_its_start() {
         let now = start();
-        let mut clock = LeaseClock::new(now, TTL, BEAT, false);
+        let mut clock = LeaseClock::new(now, TTL, BEAT, Pings::default());
         let beat = now + BEAT;
         clock.heartbeat_starts(beat);
         assert_eq!(clock.let_go_at(), now + Duration::from_secs(29));
@@ -134,7 +146,7 @@ mod tests {
     #[test]
     fn once_the_gate_answers_a_write_alone_renews_nothing() {
         let now = start();
-        let mut clock = LeaseClock::new(now, TTL, BEAT, false);
+        let mut clock = LeaseClock::new(now, TTL, BEAT, Pings::default());
         let first = clock.heartbeat_starts(now + BEAT);
         clock.heartbeat_written(now + BEAT);
         clock.answered(first);
@@ -148,7 +160,7 @@ mod tests {
     #[test]
     fn a_late_pong_counts_from_the_oldest_unanswered_heartbeat() {
         let now = start();
-        let mut clock = LeaseClock::new(now, TTL, BEAT, true);
+        let mut clock = LeaseClock::new(now, TTL, BEAT, ANSWERED);
         clock.heartbeat_starts(now + BEAT);
         let second = clock.heartbeat_starts(now + BEAT * 2);
         clock.answered(second);
@@ -158,7 +170,7 @@ mod tests {
     #[test]
     fn a_pong_that_nobody_asked_for_renews_nothing() {
         let now = start();
-        let mut clock = LeaseClock::new(now, TTL, BEAT, true);
+        let mut clock = LeaseClock::new(now, TTL, BEAT, ANSWERED);
         clock.answered(7);
         clock.answered(0);
         assert_eq!(clock.let_go_at(), now + Duration::from_secs(29));
@@ -169,12 +181,23 @@ mod tests {
         let now = start();
         for (ttl, beat) in [(1000, 999), (1000, 10), (30_000, 29_000), (4, 3)] {
             let (ttl, beat) = (Duration::from_millis(ttl), Duration::from_millis(beat));
-            let clock = LeaseClock::new(now, ttl, beat, false);
+            let clock = LeaseClock::new(now, ttl, beat, Pings::default());
             assert!(
                 clock.let_go_at() > clock.next_heartbeat(),
                 "{ttl:?} {beat:?}"
             );
             assert!(clock.let_go_at() < now + ttl, "{ttl:?} {beat:?}");
         }
+    }
+
+    #[test]
+    fn a_pong_that_belongs_to_the_lease_before_renews_nothing() {
+        let now = start();
+        let mut before = LeaseClock::new(now, TTL, BEAT, Pings::default());
+        let late = before.heartbeat_starts(now + BEAT);
+        let mut clock = LeaseClock::new(now + BEAT, TTL, BEAT, before.pings());
+        clock.heartbeat_starts(now + BEAT * 2);
+        clock.answered(late);
+        assert_eq!(clock.let_go_at(), now + BEAT + Duration::from_secs(29));
     }
 }

@@ -1,18 +1,25 @@
 //! Workspaces made ahead of the job that will use them, so that a lease finds one waiting.
 //!
-//! A repository is served once a job has used it; the next workspace is made while that job
-//! runs, at its base. A job with another base moves it there at the cost of what differs.
+//! A repository is served once a job has used it; the next workspace is made while that job's
+//! plugin is busy, at its base. A job with another base moves it there at the cost of what
+//! differs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use git_workspace::{Base, Git, GitError, Workspace};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::plugin::chain;
 use crate::runner::Bench;
 use crate::runtime_dir::RuntimeDir;
+
+/// A job that takes longer than this is worth making the next workspace beside it; a shorter one
+/// is not to be slowed down by it.
+const HEAD_START: Duration = Duration::from_secs(2);
 
 /// Where a job works: its files, and the private folder beside them.
 ///
@@ -29,6 +36,7 @@ pub(crate) struct ReadyWorkspaces {
     wanted: usize,
     waiting: Mutex<BTreeMap<PathBuf, Shelf>>,
     makers: TaskTracker,
+    closing: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +52,7 @@ impl ReadyWorkspaces {
             wanted: wanted.into(),
             waiting: Mutex::default(),
             makers: TaskTracker::new(),
+            closing: CancellationToken::new(),
         }
     }
 
@@ -64,11 +73,9 @@ impl ReadyWorkspaces {
         }
     }
 
-    /// Has places made until there are enough for the repository of `base`.
-    pub(crate) fn refill(&self, bench: &Arc<Bench>, base: &Base) {
-        if self.makers.is_closed() {
-            return;
-        }
+    /// Has places made until there are enough for the repository of `base`: once the job has
+    /// run for a while or is `over`.
+    pub(crate) fn refill(&self, bench: &Arc<Bench>, base: &Base, over: &CancellationToken) {
         let missing = self.with_shelf(base, |shelf| {
             let missing = self
                 .wanted
@@ -77,8 +84,13 @@ impl ReadyWorkspaces {
             missing
         });
         for _ in 0..missing {
-            let (bench, base) = (Arc::clone(bench), base.clone());
+            let (bench, base, over) = (Arc::clone(bench), base.clone(), over.clone());
             self.makers.spawn(async move {
+                tokio::select! {
+                    () = bench.ready.closing.cancelled() => return,
+                    () = over.cancelled() => {}
+                    () = tokio::time::sleep(HEAD_START) => {}
+                }
                 let made = make(&bench, &base).await;
                 bench.ready.put(&base, made).await;
             });
@@ -87,6 +99,7 @@ impl ReadyWorkspaces {
 
     /// Makes no more, and removes those that wait.
     pub(crate) async fn close(&self) {
+        self.closing.cancel();
         self.makers.close();
         self.makers.wait().await;
         let shelves = {
@@ -104,7 +117,7 @@ impl ReadyWorkspaces {
                 |error| tracing::warn!(error = %chain(&error), "cannot make a workspace ahead"),
             )
             .ok();
-        let closed = self.makers.is_closed();
+        let closed = self.closing.is_cancelled();
         let unwanted = self.with_shelf(base, |shelf| {
             shelf.making = shelf.making.saturating_sub(1);
             if closed {
@@ -129,7 +142,7 @@ impl ReadyWorkspaces {
 }
 
 async fn make(bench: &Bench, base: &Base) -> Result<Place, GitError> {
-    let runtime = RuntimeDir::new(&bench.host.runtime_root)?;
+    let runtime = RuntimeDir::make(&bench.host.runtime_root).await?;
     let workspace = bench
         .git
         .prepare(base, &bench.host.worktree_root, runtime.path())

@@ -73,11 +73,19 @@ async fn carry_out(bench: Arc<Bench>, lease: Lease, control: Control) -> Executi
         policy,
         ..
     } = lease;
-    let accepted = match accept(&bench.config, &bench.host, &policy, work) {
-        Ok(accepted) => accepted,
-        Err(rejection) => {
+    // Looking at folders may block where a disk is busy, and must not delay a heartbeat.
+    let judge = Arc::clone(&bench);
+    let judged =
+        tokio::task::spawn_blocking(move || accept(&judge.config, &judge.host, &policy, work));
+    let accepted = match judged.await {
+        Ok(Ok(accepted)) => accepted,
+        Ok(Err(rejection)) => {
             tracing::warn!(reason = %rejection, "lease refused");
             return Execution::failed(WorkerFailure::InvalidTask);
+        }
+        Err(error) => {
+            tracing::error!(%error, "the lease could not be judged");
+            return Execution::defect();
         }
     };
     let Accepted { terms, work } = accepted;

@@ -13,8 +13,21 @@ pub(crate) const RUNTIME_PREFIX: &str = "forge-runtime-";
 pub(crate) struct RuntimeDir(PrivateTempDir);
 
 impl RuntimeDir {
+    /// Makes the folder below `root`, on a thread that may block.
+    pub(crate) async fn make(root: &Path) -> Result<Self, SafeFsError> {
+        let below = root.to_owned();
+        match tokio::task::spawn_blocking(move || Self::new(&below)).await {
+            Ok(made) => made,
+            Err(error) => Err(SafeFsError::Io {
+                action: "make a private folder in",
+                path: root.to_owned(),
+                source: std::io::Error::other(error),
+            }),
+        }
+    }
+
     /// Makes the folder below `root`.
-    pub(crate) fn new(root: &Path) -> Result<Self, SafeFsError> {
+    fn new(root: &Path) -> Result<Self, SafeFsError> {
         let made = Self(PrivateTempDir::new_in(root, RUNTIME_PREFIX)?);
         for path in [made.home(), made.tmp(), made.cache()] {
             private_dir(&path)?;

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::execution::{Control, Execution, Executor, Fence};
-use crate::lease_clock::LeaseClock;
+use crate::lease_clock::{LeaseClock, Pings};
 use crate::link::{Closing, Incoming, Link, LinkDown};
 use crate::stop::Stop;
 
@@ -85,7 +85,7 @@ pub(crate) async fn serve<L: Link, E: Executor>(
         link,
         serving,
         session: WorkerSession::new(serving.query),
-        gate_answers: false,
+        pings: Pings::default(),
         proved: false,
     };
     loop {
@@ -128,7 +128,7 @@ struct Conversation<'a, L, E> {
     link: &'a mut L,
     serving: &'a Serving<'a, E>,
     session: WorkerSession,
-    gate_answers: bool,
+    pings: Pings,
     proved: bool,
 }
 
@@ -187,7 +187,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
             return self.refuse(&lease.lease, &reason).await;
         }
         let now = Instant::now().into_std();
-        let (mut held, fence) = Held::new(LeaseClock::new(now, ttl, interval, self.gate_answers));
+        let (mut held, fence) = Held::new(LeaseClock::new(now, ttl, interval, self.pings));
         self.link.set_write_patience(held.clock.write_patience());
 
         let cancel = self.serving.stop.cancel.child_token();
@@ -309,7 +309,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
                     }
                     Incoming::Pong(number) => if let Some(held) = held.as_deref_mut() {
                         held.clock.answered(number);
-                        self.gate_answers = held.clock.gate_answers();
+                        self.pings = held.clock.pings();
                         held.publish();
                     },
                 },
@@ -325,6 +325,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         let started = Instant::now().into_std();
         let frame = self.session.heartbeat()?;
         let number = held.clock.heartbeat_starts(started);
+        self.pings = held.clock.pings();
         let written = async {
             self.link.send(frame).await?;
             self.link.ping(number).await

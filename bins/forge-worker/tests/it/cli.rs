@@ -50,6 +50,12 @@ fn the_originals_spelling_of_the_flag_works() {
     let config = bed.config_file().display().to_string();
     let (code, _, stderr) = run(&bed, &["-config", &config, "-check-config"]);
     assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(run(&bed, &["--check-config", &config]).0, Some(0));
+    assert_eq!(
+        run(&bed, &["--config", &config, "--check-config", &config]).0,
+        Some(2)
+    );
+    assert_eq!(run(&bed, &["--check-config"]).0, Some(2));
 }
 
 #[test]
@@ -66,6 +72,22 @@ fn check_config_judges_the_file_alone() {
         stderr.contains("repository_roots[0]") && stderr.contains("/nonexistent"),
         "{stderr}"
     );
+}
+
+#[test]
+fn the_documented_example_is_valid() {
+    let page = include_str!("../../../../docs/reference/config-worker.md");
+    let example = page
+        .split("```json\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let mut bed = bed();
+    bed.config = serde_json::from_str(example).unwrap();
+    let (code, stderr) = check(&bed, &[]);
+    assert_eq!(code, Some(0), "{stderr}");
 }
 
 type Change = (&'static str, fn(&mut Value), &'static str);

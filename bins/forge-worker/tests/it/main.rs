@@ -26,3 +26,5 @@ mod refusals;
 mod shutdown;
 #[cfg(test)]
 mod text;
+#[cfg(test)]
+mod tls;
