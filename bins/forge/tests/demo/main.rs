@@ -16,7 +16,7 @@ mod demo {
 
     use serde_json::Value;
 
-    use crate::user::{Home, processes_with, signal, wait_until};
+    use crate::user::{Home, ids_with, processes_with, signal, wait_until};
 
     /// The agent itself, not one of the programs that name it in their arguments.
     fn agent_runs(mark: &str) -> bool {
@@ -201,6 +201,31 @@ mod demo {
     }
 
     #[test]
+    fn a_part_that_dies_is_named_and_everything_ends() {
+        let home = Home::new();
+        let agent = ["--plugin", "sh", "-c", "sleep 600"];
+        let demo = home
+            .command(&[&["demo"][..], &agent].concat())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mark = home.mark();
+        wait_until("the agent runs", || agent_runs(&mark));
+        let gate = ids_with(&mark, "__gate --config ");
+        assert_eq!(gate.len(), 1);
+        signal("-KILL", gate[0]);
+        let output = demo.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(
+            err.contains("the Gate ended before it was asked to"),
+            "{err}"
+        );
+        home.is_clean();
+    }
+
+    #[test]
     fn a_killed_demo_leaves_no_process() {
         let home = Home::new();
         let agent = ["--plugin", "sh", "-c", "sleep 600"];
@@ -268,7 +293,12 @@ mod help {
         assert_eq!((code, out.as_str()), (2, ""));
         assert!(err.contains("Usage:"), "{err}");
         let (code, first, _) = home.run(&["--generate", "markdown"]);
-        let (_, second, _) = home.run(&["--generate=markdown"]);
+        let narrow = home
+            .command(&["--generate=markdown"])
+            .env("COLUMNS", "30")
+            .output()
+            .unwrap();
+        let second = String::from_utf8(narrow.stdout).unwrap();
         assert_eq!((code, &first), (0, &second));
         for heading in ["## `forge`", "### `forge demo`", "### `forge fetch`"] {
             assert!(first.contains(heading), "{heading}");

@@ -151,19 +151,43 @@ fn collect(folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
 
 /// The command lines of the living processes whose command line or environment has the text.
 pub(crate) fn processes_with(text: &str, file: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
-        let is_number = entry
-            .file_name()
-            .to_string_lossy()
-            .bytes()
-            .all(|byte| byte.is_ascii_digit());
-        if is_number && String::from_utf8_lossy(&read(file)).contains(text) {
-            found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
-        }
+    let found = living().filter(|process| process.has(text, file));
+    found.map(|process| process.line).collect()
+}
+
+/// The ids of the programs `forge LINE…` with that text in their environment, without the wrappers
+/// that watch over them.
+pub(crate) fn ids_with(text: &str, line: &str) -> Vec<u32> {
+    let found = living().filter(|process| process.has(text, "environ"));
+    let line = format!("{FORGE} {line}");
+    let found = found.filter(|process| process.line.starts_with(&line));
+    found.map(|process| process.id).collect()
+}
+
+struct Process {
+    id: u32,
+    line: String,
+}
+
+impl Process {
+    fn has(&self, text: &str, file: &str) -> bool {
+        let bytes = fs::read(format!("/proc/{}/{file}", self.id)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(text)
     }
-    found
+}
+
+fn living() -> impl Iterator<Item = Process> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let id = entry.file_name().to_string_lossy().parse().ok()?;
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            Some(Process {
+                id,
+                line: String::from_utf8_lossy(&line).replace('\0', " "),
+            })
+        })
 }
 
 /// Sends a signal to one process that the test started.
