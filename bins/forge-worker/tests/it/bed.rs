@@ -16,7 +16,7 @@ pub(crate) const TOKEN: &str = "canary-token-of-the-worker-0123456789";
 /// Runs the instruction as a shell script in the workspace; `#subject X` and `#report S|C|C`
 /// lines in it become the parts of the result, `#fail` a failure.
 const PLUGIN: &str = r##"
-import json, subprocess, sys
+import json, os, subprocess, sys
 def send(frame):
     sys.stdout.write(json.dumps(frame, separators=(",", ":"), ensure_ascii=False) + "\n")
     sys.stdout.flush()
@@ -43,7 +43,8 @@ else:
     subprocess.run(["/bin/sh", "-c", execute["instruction"]], cwd=execute["workspace"],
                    stdin=null, stdout=null, stderr=null)
     send(result)
-sys.stdin.read()
+# Python takes its time to end, and a loaded machine more than a host allows.
+os._exit(0)
 "##;
 
 pub(crate) struct Bed {

@@ -136,10 +136,10 @@ async fn an_old_strict_plugin_needs_capabilities_and_the_log_says_so() {
 async fn a_switched_link_takes_effect_at_the_next_attempt() {
     let script = |text: &str| {
         format!(
-            "#!/usr/bin/python3\nimport json,sys\ni=json.loads(sys.stdin.readline())['id']\n\
+            "#!/usr/bin/python3\nimport json,os,sys\ni=json.loads(sys.stdin.readline())['id']\n\
              def send(**f): print(json.dumps(dict(version='v1',id=i,**f),separators=(',',':')),flush=True)\n\
              send(type='initialized',capabilities=['text'])\nsys.stdin.readline()\n\
-             send(type='result',output='{text}')\n"
+             send(type='result',output='{text}')\nos._exit(0)\n"
         )
     };
     let (bed, _gate, worker, mut slot) = Bed::connected_with(|bed| {
