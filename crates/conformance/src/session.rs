@@ -115,8 +115,15 @@ async fn lead(
     run.await.map_err(|error| match error {
         RunError::Invalid(error) => explain(&error),
         RunError::Start(error) => explain(&crate::TargetError::from(error)),
-        RunError::Reported(category) => {
-            format!("expected a result, got a failure frame with category `{category}`")
+        RunError::Reported {
+            category,
+            stderr_tail,
+        } => {
+            let said = format!("expected a result, got a failure frame with category `{category}`");
+            match excerpt::tail(stderr_tail.as_bytes()) {
+                Some(tail) => format!("{said}; stderr: {tail}"),
+                None => said,
+            }
         }
         RunError::Cancelled => format!("expected a result within {timeout:?}, got none"),
         RunError::Protocol {

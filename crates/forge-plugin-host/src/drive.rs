@@ -268,7 +268,10 @@ impl Drive {
         match self.session.conclude() {
             Conclusion::Cancelled => Err(RunError::Cancelled),
             Conclusion::Completed(outcome) => Ok(outcome),
-            Conclusion::Reported(category) => Err(RunError::Reported(category)),
+            Conclusion::Reported(category) => Err(RunError::Reported {
+                category,
+                stderr_tail,
+            }),
             Conclusion::Broken(error) => Err(RunError::Protocol {
                 reason: lost.unwrap_or_else(|| error.to_string()),
                 stderr_tail,

@@ -15,8 +15,14 @@ pub enum RunError {
     #[error("cannot start the plugin")]
     Start(#[source] StartError),
     /// The plugin said that it failed, and ended cleanly.
-    #[error("the plugin reported `{0}`")]
-    Reported(FailureCategory),
+    #[error("the plugin reported `{category}`{}", shown(stderr_tail))]
+    Reported {
+        /// What it said of the failure.
+        category: FailureCategory,
+        /// The last bytes that it wrote to stderr, escaped and cut; may be empty. Private to
+        /// the host.
+        stderr_tail: String,
+    },
     /// Cancelled by the caller or by the time limit. Before the start nothing was started.
     #[error("the plugin was cancelled")]
     Cancelled,

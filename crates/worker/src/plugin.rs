@@ -116,10 +116,7 @@ fn failure(plugin: &PluginEntry, error: RunError) -> PluginFailure {
     let (reason, detail) = match error {
         RunError::Invalid(cause) => (Reason::PluginFailed, cause.to_string()),
         RunError::Start(cause) => (Reason::PluginStartFailed, chain(&cause)),
-        RunError::Reported(category) => (
-            Reason::PluginReportedFailure,
-            format!("the plugin reported `{category}`"),
-        ),
+        error @ RunError::Reported { .. } => (Reason::PluginReportedFailure, error.to_string()),
         RunError::Cancelled => (
             Reason::PluginProtocolFailed,
             "cancelled, or out of time".to_owned(),

@@ -53,10 +53,20 @@ async fn failure_then_exit_0() {
             .end()
             .await;
         assert!(
-            matches!(end, Err(RunError::Reported(c)) if c == category),
+            matches!(end, Err(RunError::Reported { category: c, .. }) if c == category),
             "{end:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_reported_failure_keeps_the_last_words_of_stderr() {
+    let mut run = Run::script("init text read complain no-such-tool failure execution_failed");
+    let end = run.end().await;
+    let Err(RunError::Reported { stderr_tail, .. }) = end else {
+        panic!("{end:?}");
+    };
+    assert_eq!(stderr_tail, "no-such-tool");
 }
 
 #[tokio::test]
