@@ -1,7 +1,7 @@
 //! The command line. Options end at PLUGIN; what follows is the plugin's own.
 
 use std::ffi::OsString;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use bounded::GoDuration;
@@ -10,8 +10,8 @@ use clap::Parser;
 use crate::{Operation, ReportFormat};
 
 const AFTER_HELP: &str = "\
-Each scenario runs in a fresh process with this program's environment. A \
-rejection passes if the plugin exits non-zero in time and its standard output is \
+Each scenario runs in a fresh process with this program's environment, several at \
+a time. A rejection passes if the plugin exits non-zero in time and its standard output is \
 exactly what the protocol allows; whatever it started and left behind is killed.
 
 Exit codes:
@@ -44,6 +44,9 @@ pub struct Args {
     /// Run each scenario this many times; one failure fails it
     #[arg(long, value_name = "N", default_value = "1", value_parser = repetitions)]
     pub repeat: NonZeroU32,
+    /// Run this many scenarios at once; one per processor, but at most 4, without this option
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<NonZeroUsize>,
     /// How the report is written to standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
@@ -67,6 +70,7 @@ pub struct Args {
 }
 
 const REPETITIONS: u32 = 10_000;
+const JOBS: usize = 64;
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 fn repetitions(text: &str) -> Result<NonZeroU32, String> {
@@ -74,6 +78,13 @@ fn repetitions(text: &str) -> Result<NonZeroU32, String> {
         .ok()
         .filter(|count: &NonZeroU32| count.get() <= REPETITIONS)
         .ok_or_else(|| format!("expected a number from 1 to {REPETITIONS}"))
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse()
+        .ok()
+        .filter(|count: &NonZeroUsize| count.get() <= JOBS)
+        .ok_or_else(|| format!("expected a number from 1 to {JOBS}"))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -135,6 +146,15 @@ mod tests {
         assert_eq!(parse("tool --repeat 10000 p").unwrap().repeat.get(), 10_000);
         assert!(parse("tool --repeat 10001 p").is_err());
         assert!(parse("tool --repeat 0 p").is_err());
+        assert_eq!(
+            parse("tool --jobs 64 p")
+                .unwrap()
+                .jobs
+                .map(NonZeroUsize::get),
+            Some(64)
+        );
+        assert!(parse("tool --jobs 65 p").is_err());
+        assert!(parse("tool --jobs 0 p").is_err());
         assert_eq!(parse("tool --timeout 1h p").unwrap().timeout, LONGEST);
         assert!(parse("tool --timeout 1h1ms p").is_err());
         assert!(parse("tool --reject-timeout 0s p").is_err());

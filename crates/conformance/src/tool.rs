@@ -1,10 +1,13 @@
 //! The program: from the command line to the exit code.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
 use cli_shell::{CliError, GlobalOpts, Ui};
+use futures_util::{StreamExt, stream};
 use process_tree::Wrapper;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -45,6 +48,7 @@ fn tool(args: Args) -> Result<ExitCode, CliError> {
         repeat: args.repeat,
     };
     let runner = Runner::new(target, args.operation, limits);
+    let jobs = args.jobs.unwrap_or_else(default_jobs);
     let mut report = Report::new(args.format, args.operation);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -53,7 +57,7 @@ fn tool(args: Args) -> Result<ExitCode, CliError> {
     runtime.block_on(async {
         // Dropping the run ends whatever process it has started, so an interrupt leaves nothing.
         tokio::select! {
-            done = perform(&runner, &scenarios, &mut report, &ui) => done,
+            done = perform(&runner, &scenarios, jobs, &mut report, &ui) => done,
             error = interrupted() => Err(error),
         }
     })?;
@@ -73,11 +77,14 @@ fn tool(args: Args) -> Result<ExitCode, CliError> {
 async fn perform(
     runner: &Runner,
     scenarios: &[Scenario],
+    jobs: NonZeroUsize,
     report: &mut Report,
     ui: &Ui,
 ) -> Result<(), CliError> {
-    for scenario in scenarios {
-        let verdict = runner.run(scenario).await;
+    let runs = stream::iter(scenarios).map(|scenario| runner.run(scenario));
+    // Whichever ends first, verdicts come in the order of the table.
+    let mut verdicts = pin!(runs.buffered(jobs.get()));
+    while let Some(verdict) = verdicts.next().await {
         ui.raw(report.add(verdict).as_bytes())?;
     }
     Ok(())
@@ -97,6 +104,12 @@ async fn interrupted() -> CliError {
         _ = terminate.recv() => {}
     }
     CliError::operation("interrupted before the last scenario")
+}
+
+/// As many at once as there are processors, but not so many that they get into each other's way.
+fn default_jobs() -> NonZeroUsize {
+    const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
+    std::thread::available_parallelism().map_or(NonZeroUsize::MIN, |count| count.min(MOST))
 }
 
 fn list(ui: &Ui, format: ReportFormat, scenarios: &[Scenario]) -> Result<ExitCode, CliError> {

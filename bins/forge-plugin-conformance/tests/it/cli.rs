@@ -1,7 +1,7 @@
 //! The command line, the formats and the exit codes.
 
 use crate::support::{
-    REJECTIONS, eventually, example, executable, failed, mutant, names, stdout, tool,
+    REJECTIONS, eventually, example, executable, failed, mutant, names, stdout, steady, tool,
 };
 
 fn run(line: &[&str]) -> std::process::Output {
@@ -24,7 +24,7 @@ fn the_list_holds_the_names_in_order() {
 fn lines_go_to_stdout_and_the_summary_to_stderr() {
     let plugin = example();
     let plugin = plugin.to_str().unwrap();
-    let output = run(&["--only", "blank-frame", "--only", "valid-session", plugin]);
+    let output = steady(&["--only", "blank-frame", "--only", "valid-session", plugin]);
     assert_eq!(stdout(&output), "PASS valid-session\nPASS blank-frame\n");
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),

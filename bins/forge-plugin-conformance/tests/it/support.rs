@@ -59,6 +59,27 @@ pub(crate) fn tool<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output
     output.unwrap()
 }
 
+/// Runs the tool again, twice at most, while the valid session fails for being late.
+///
+/// The protocol gives a plugin 250 ms to leave, which a busy machine may take from an interpreter.
+/// A plugin that really lingers is late every time.
+pub(crate) fn steady<A: AsRef<OsStr> + Clone>(args: &[A]) -> Output {
+    let run = || {
+        tool(
+            ["--jobs".as_ref(), "1".as_ref()]
+                .into_iter()
+                .chain(args.iter().map(AsRef::as_ref)),
+        )
+    };
+    (0..2).fold(run(), |output, _| {
+        if stdout(&output).contains("within 250 ms") {
+            run()
+        } else {
+            output
+        }
+    })
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use test_case::test_case;
 
-use crate::support::{failed, mutant, names, stdout, tool};
+use crate::support::{failed, mutant, names, stdout, steady, tool};
 
 /// The example as an editor: it writes the file that the valid session asks for.
 const EDITOR: [(&str, &str); 7] = [
@@ -51,7 +51,7 @@ fn editor(directory: &tempfile::TempDir, writes: &str, answers: &str) -> PathBuf
 fn an_editor_that_keeps_the_rules_passes_everything() {
     let directory = tempfile::tempdir().unwrap();
     let plugin = editor(&directory, "", "");
-    let output = tool(["-operation", "workspace_edit", plugin.to_str().unwrap()]);
+    let output = steady(&["-operation", "workspace_edit", plugin.to_str().unwrap()]);
     let report = stdout(&output);
     assert_eq!(failed(&report), names([]), "{report}");
     assert_eq!(report.lines().count(), 26);
@@ -65,7 +65,7 @@ fn an_editor_that_keeps_the_rules_passes_everything() {
 fn an_editor_fails_the_valid_session(writes: &str, answers: &str, reason: &str) {
     let directory = tempfile::tempdir().unwrap();
     let plugin = editor(&directory, writes, answers);
-    let output = tool([
+    let output = steady(&[
         "--operation=workspace_edit",
         "--only",
         "valid-session",
