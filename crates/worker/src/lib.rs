@@ -1,7 +1,7 @@
 //! The Worker: leases jobs, prepares workspaces, runs plugins and checks, makes candidates.
 //!
-//! One supervisor a slot holds one connection to the Gate ([`slot`]); a session carries out one
-//! lease at a time and keeps it alive ([`session`]); the work itself ([`runner`]) knows nothing
+//! One supervisor a slot holds one connection to the Gate (`slot`); a session carries out one
+//! lease at a time and keeps it alive (`session`); the work itself (`runner`) knows nothing
 //! of sockets. The Worker opens connections and accepts none; it never fetches, pushes or
 //! clones over a network; it sends no byte that a plugin or check printed.
 
