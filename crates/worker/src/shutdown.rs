@@ -202,4 +202,28 @@ mod tests {
         let mut shutdown = Shutdown::new(Duration::ZERO);
         assert_eq!(shutdown.deadline_reached(now + DRAIN), Order::Continue);
     }
+
+    proptest::proptest! {
+        /// Whatever comes in whatever order, the end never becomes a gentler one.
+        #[test]
+        fn phases_only_go_forward(events in proptest::collection::vec((0..3_u8, 0..90_u64), 0..24)) {
+            let mut now = start();
+            let mut shutdown = Shutdown::new(DRAIN);
+            let (mut code, mut signals) = (0, 0);
+            for (event, seconds) in events {
+                now += Duration::from_secs(seconds);
+                let order = if event == 0 {
+                    signals += 1;
+                    shutdown.signal(now)
+                } else {
+                    shutdown.deadline_reached(now)
+                };
+                proptest::prop_assert!(shutdown.outcome().exit_code() >= code);
+                code = shutdown.outcome().exit_code();
+                proptest::prop_assert_eq!(order == Order::Drain, event == 0 && signals == 1);
+                proptest::prop_assert_eq!(shutdown.deadline().is_none(), signals == 0);
+            }
+            proptest::prop_assert!(code != 3 || signals >= 2);
+        }
+    }
 }
