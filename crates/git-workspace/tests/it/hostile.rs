@@ -128,7 +128,7 @@ async fn nothing_that_the_base_itself_names_runs() {
 }
 
 #[tokio::test]
-async fn nothing_that_the_repositorys_configuration_names_runs() {
+async fn nothing_that_the_configuration_of_the_repository_names_runs() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     fs_err::write(lab.repo.join(".gitattributes"), ATTRIBUTES).unwrap();
