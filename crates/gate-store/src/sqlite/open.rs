@@ -163,7 +163,10 @@ fn configure(connection: &Connection, cache_kib: i64) -> Result<(), StoreError> 
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
     // Without it a statement that compares a parameter with an indexed column is compiled anew
     // whenever another value is bound: that was half of the writer's time.
-    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_db_config(
+        rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG,
+        true,
+    )?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
 }
