@@ -99,7 +99,7 @@ async fn measure(dir: &Path, slots: usize, jobs: usize) {
     finished.store(0, Ordering::SeqCst);
 
     let left = Arc::new(AtomicUsize::new(jobs));
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), gate.cpu());
     for _ in 0..SUBMITTERS {
         let mut client = Client::connect(&gate.address).await;
         let left = Arc::clone(&left);
@@ -115,10 +115,13 @@ async fn measure(dir: &Path, slots: usize, jobs: usize) {
     }
     done.notified().await;
     let elapsed = start.elapsed();
+    // On a loaded machine this tells more than the time that passed.
+    let cpu = gate.cpu() - cpu;
     println!(
-        "slots={slots} jobs={jobs} seconds={:.2} jobs_per_second={:.0} lease_p50_us={} lease_p99_us={} idle_kib={idle_kib} peak_kib={}",
+        "slots={slots} jobs={jobs} seconds={:.2} jobs_per_second={:.0} gate_cpu_us_per_job={:.0} lease_p50_us={} lease_p99_us={} idle_kib={idle_kib} peak_kib={}",
         elapsed.as_secs_f64(),
         jobs as f64 / elapsed.as_secs_f64(),
+        cpu.as_secs_f64() * 1e6 / jobs as f64,
         latencies[latencies.len() / 2].as_micros(),
         latencies[latencies.len() * 99 / 100].as_micros(),
         gate.peak_kib(),
@@ -265,6 +268,20 @@ impl Running {
 
     fn peak_kib(&self) -> u64 {
         self.status("VmHWM:")
+    }
+
+    /// Processor time that the Gate has used.
+    fn cpu(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        let ticks: u64 = fields
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse::<u64>().unwrap())
+            .sum();
+        // Linux reports ticks of 10 ms to every program.
+        Duration::from_millis(ticks * 10)
     }
 
     fn status(&self, name: &str) -> u64 {

@@ -15,10 +15,13 @@ const BATCH: usize = 256;
 
 /// Runs until the Gate stops.
 pub(crate) async fn keep_time(state: GateState) {
-    let mut sweep_at = state.now();
+    let mut plan = Plan {
+        sweep: state.now(),
+        retry: None,
+    };
     loop {
         let now = state.now();
-        let Ok(next) = look(&state, now, &mut sweep_at).await else {
+        let Ok(next) = look(&state, now, &mut plan).await else {
             return;
         };
         state.bells().plan(next);
@@ -31,24 +34,36 @@ pub(crate) async fn keep_time(state: GateState) {
     }
 }
 
+/// What is to come, as far as the last look saw it.
+struct Plan {
+    /// The next sweep that no deadline asks for.
+    sweep: Timestamp,
+    /// The first time at which waiting jobs are due.
+    retry: Option<Timestamp>,
+}
+
 /// Does what is due and answers when to look again.
-async fn look(
-    state: &GateState,
-    now: Timestamp,
-    sweep_at: &mut Timestamp,
-) -> Result<Timestamp, Refusal> {
+async fn look(state: &GateState, now: Timestamp, plan: &mut Plan) -> Result<Timestamp, Refusal> {
     let store = state.store();
     let mut due = state.judge(store.next_due(now).await)?;
-    if *sweep_at <= now || due.lease.is_some_and(|deadline| deadline <= now) {
+    if plan.sweep <= now || due.lease.is_some_and(|deadline| deadline <= now) {
         expire(state, now).await?;
-        *sweep_at = later(now, state.recovery_interval());
+        plan.sweep = later(now, state.recovery_interval());
         due = state.judge(store.next_due(now).await)?;
     }
+    // Many jobs may be due at the same time. Otherwise the event that made a job ready has
+    // rung already, and this is the fallback.
+    let many = plan.retry.is_some_and(|retry| retry <= now);
+    plan.retry = due.retry;
     for pool in state.judge(store.ready_pools(now).await)? {
-        state.bells().all(&pool);
+        if many {
+            state.bells().all(&pool);
+        } else {
+            state.bells().one(&pool);
+        }
     }
     let next = [due.lease, due.retry].into_iter().flatten();
-    let latest = later(now, state.lease_poll_interval()).min(*sweep_at);
+    let latest = later(now, state.lease_poll_interval()).min(plan.sweep);
     Ok(next.fold(latest, Timestamp::min))
 }
 
