@@ -228,6 +228,22 @@ impl NetworkError {
     fn is_about_certificates(&self) -> bool {
         self.message.contains("certificate")
     }
+
+    /// What to try if the other side speaks, but not what the scheme of `url` promises.
+    fn other_scheme(&self, url: &str) -> Option<String> {
+        let plain_where_tls_is = self.message.contains("InvalidContentType");
+        let tls_where_plain_is = self.message.contains("invalid HTTP version");
+        match url.split_once("://") {
+            Some(("https", _)) if plain_where_tls_is => {
+                Some("it does not answer in TLS; a Gate without `tls` has an `http://` address")
+            }
+            Some(("http", _)) if tls_where_plain_is => {
+                Some("it does not answer in HTTP; a Gate with `tls` has an `https://` address")
+            }
+            _ => None,
+        }
+        .map(str::to_owned)
+    }
 }
 
 impl ClientError {
@@ -270,6 +286,11 @@ impl ClientError {
                     ""
                 }
             )],
+            Self::Unreachable { url, source } | Self::AnswerLost { url, source }
+                if source.other_scheme(url).is_some() =>
+            {
+                source.other_scheme(url).into_iter().collect()
+            }
             Self::Unreachable { url, source } => {
                 let mut hints = vec![format!(
                     "is `forge-gate` running? `curl {}/healthz` should say ok",

@@ -7,6 +7,7 @@ use cli_shell::{CliError, Ui, exit};
 use forge_domain::JobId;
 
 use super::client;
+use crate::error::ClientError;
 use crate::options::Connection;
 use crate::show::{job_text, result_text};
 
@@ -36,7 +37,15 @@ impl OneJob {
     }
 
     pub(crate) async fn events(&self, ui: &Ui) -> Result<ExitCode, CliError> {
-        for event in client(&self.connection, ui)?.events(&self.job).await? {
+        let events = client(&self.connection, ui)?.events(&self.job).await?;
+        if events.is_empty() {
+            // The Gate answers like this for a job that it does not know; every other has an entry.
+            return Err(ClientError::NotFound {
+                what: format!("job `{}`", self.job),
+            }
+            .into());
+        }
+        for event in events {
             ui.record(&event.json, |_| event_line(&event.view))?;
         }
         Ok(exit::ok())

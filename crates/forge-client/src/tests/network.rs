@@ -1,6 +1,7 @@
 //! Gates that are away, deaf, hostile or somebody else.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
 
 use super::fake_gate::Reply;
 use super::*;
@@ -215,6 +216,57 @@ fn a_missing_token_names_the_place() {
         "no owner token in variable `FORGE_SURELY_UNSET_3`"
     );
     assert_eq!(error.kind(), cli_shell::ErrorKind::Config);
+}
+
+#[test]
+fn a_gate_of_the_other_scheme_is_told_apart_from_one_that_is_away() {
+    // What a TLS server says to plain HTTP (an alert), and a plain one to a TLS greeting.
+    let alert: &[u8] = &[21, 3, 3, 0, 2, 2, 70];
+    let refusal: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    for (scheme, answer, other) in [
+        ("http", alert, "`https://`"),
+        ("https", refusal, "`http://`"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("{scheme}://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut seen = [0; 4096];
+            assert!(socket.read(&mut seen).unwrap() > 0);
+            socket.write_all(answer).unwrap();
+            socket.shutdown(Shutdown::Write).unwrap();
+            let _rest = socket.read_to_end(&mut Vec::new());
+        });
+        let gate = FakeGate::new();
+        let cli = Cli::try_parse_from([
+            "forge",
+            "status",
+            JOB,
+            "--gate-url",
+            &url,
+            "--token-file",
+            &gate.token_file(),
+        ])
+        .unwrap();
+        let (ui, _) = Ui::captured(&cli.global);
+        let error = run(&cli.command, &ui).unwrap_err();
+        server.join().unwrap();
+        assert_eq!(error.kind().exit_code(), 2);
+        let [hint] = error.hints() else {
+            panic!("{url}: {:?}", error.hints());
+        };
+        assert!(hint.contains(other), "{url}: {hint}");
+    }
+}
+
+#[test]
+fn an_empty_journal_is_that_of_no_job() {
+    let gate = FakeGate::new();
+    gate.json(&format!("GET /v1/jobs/{JOB}/events"), 200, "[]");
+    let (code, message, hints) = forge(&gate, &format!("events {JOB}")).failed();
+    assert_eq!(code, 2);
+    assert_eq!(message, format!("the Gate knows no job `{JOB}`"));
+    assert!(hints.contains("forge list"), "{hints}");
 }
 
 #[test]
