@@ -88,6 +88,7 @@
 mod capture;
 mod child;
 mod error;
+mod forget;
 mod group;
 #[cfg(all(target_os = "linux", not(portable_process)))]
 mod linux;
@@ -98,5 +99,6 @@ mod wrapper;
 pub use capture::{Capture, Captured, OnLimit, capture, capture_direct};
 pub use child::{Child, ChildStdin, spawn, spawn_direct};
 pub use error::{CaptureError, StartError, WaitError};
+pub use forget::forget_variable;
 pub use spec::{Exit, Ladder, Leftovers, Outlived, Signal, Spec, Status, Stdin};
 pub use wrapper::{Wrapper, run_wrapper_if_asked};

@@ -35,6 +35,21 @@ async fn the_environment_is_exactly_what_was_named() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_forgotten_variable_is_nowhere_any_more() {
+    let secret = [("A", "1"), ("TOKEN", "canary-0123456789"), ("B", "2")];
+    for done in each(script("environ").env(secret)).await {
+        assert!(text(&done).contains("TOKEN=canary-0123456789\0"));
+    }
+    for done in each(script("forget TOKEN forget ABSENT environ env").env(secret)).await {
+        let seen = text(&done);
+        assert!(!seen.contains("canary"), "{seen:?}");
+        assert!(seen.contains("A=1\0") && seen.contains("B=2\0"), "{seen:?}");
+        assert!(seen.ends_with("A=1\nB=2\n") || seen.ends_with("B=2\nA=1\n"), "{seen:?}");
+    }
+}
+
 #[tokio::test]
 async fn no_signal_is_blocked() {
     for done in each(script("mask")).await {
