@@ -1,7 +1,8 @@
 //! Every check and every test, in order, with a time table at the end.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +17,8 @@ const TAPLO: &str = "0.9.3";
 
 struct Table {
     rows: Vec<(&'static str, Duration, bool)>,
+    /// Tests that passed and failed.
+    tests: (usize, usize),
 }
 
 impl Table {
@@ -43,7 +46,11 @@ impl Table {
         let total: Duration = self.rows.iter().map(|(_, time, _)| *time).sum();
         println!("{:<20} {:>7.1} s", "all", total.as_secs_f64());
         let failed = self.rows.iter().filter(|(_, _, good)| !good).count();
-        println!("{} passed, {failed} failed", self.rows.len() - failed);
+        println!(
+            "{} stages passed, {failed} failed",
+            self.rows.len() - failed
+        );
+        println!("tests: {} passed, {} failed", self.tests.0, self.tests.1);
         if failed == 0 {
             Verdict::Clean
         } else {
@@ -55,7 +62,11 @@ impl Table {
 /// Runs all stages; a failed one does not hide the later ones.
 pub(crate) fn run() -> Result<Verdict> {
     let root = root()?;
-    let mut table = Table { rows: Vec::new() };
+    let mut table = Table {
+        rows: Vec::new(),
+        tests: (0, 0),
+    };
+    let mut counted = (0, 0);
     table.stage("tools", || {
         tools::install_missing()?;
         tools::nextest(&root)?;
@@ -90,7 +101,8 @@ pub(crate) fn run() -> Result<Verdict> {
             &["build", "--quiet", "--locked", "--workspace", "--bins"],
         )
     })?;
-    table.stage("tests", || tests(&root))?;
+    table.stage("tests", || tests(&root, &mut counted))?;
+    table.tests = counted;
     table.stage("doc tests", || {
         command(
             &root,
@@ -117,9 +129,10 @@ pub(crate) fn bench() -> Result<Verdict> {
     )
 }
 
-fn tests(root: &Path) -> Result<Verdict> {
+/// Runs every test and passes on what nextest says, counting from its last line.
+fn tests(root: &Path, counted: &mut (usize, usize)) -> Result<Verdict> {
     let nextest = tools::nextest(root)?;
-    let status = Command::new(nextest)
+    let mut child = Command::new(nextest)
         .args([
             "nextest",
             "run",
@@ -128,9 +141,34 @@ fn tests(root: &Path) -> Result<Verdict> {
             "--no-fail-fast",
         ])
         .current_dir(root)
-        .status()
+        .stderr(Stdio::piped())
+        .spawn()
         .context("cannot start cargo-nextest")?;
-    Ok(verdict(status.success()))
+    let said = child.stderr.take().context("its stderr is a pipe")?;
+    for line in BufReader::new(said).lines() {
+        let line = line?;
+        if let Some(counts) = summary(&line) {
+            *counted = counts;
+        }
+        eprintln!("{line}");
+    }
+    Ok(verdict(child.wait()?.success()))
+}
+
+/// The numbers in `Summary [ 1.2s] 12 tests run: 11 passed, 1 failed, 0 skipped`.
+fn summary(line: &str) -> Option<(usize, usize)> {
+    let (_, counts) = line
+        .trim_start()
+        .strip_prefix("Summary")?
+        .split_once("run: ")?;
+    let number = |word: &str| {
+        counts
+            .split(", ")
+            .filter(|part| part.contains(word))
+            .find_map(|part| part.trim().split(' ').next()?.parse().ok())
+            .unwrap_or(0)
+    };
+    Some((number("passed"), number("failed") + number("timed out")))
 }
 
 fn spelling(root: &Path) -> Result<Verdict> {
@@ -206,4 +244,18 @@ fn command(root: &Path, program: &str, words: &[&str]) -> Result<Verdict> {
 
 fn verdict(good: bool) -> Verdict {
     if good { Verdict::Clean } else { Verdict::Found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_the_runner_is_read() {
+        let good = "     Summary [   0.222s] 12 tests run: 12 passed, 0 skipped";
+        assert_eq!(summary(good), Some((12, 0)));
+        let bad = "     Summary [   9.1s] 5 tests run: 3 passed (1 slow), 1 failed, 1 timed out, 0 skipped";
+        assert_eq!(summary(bad), Some((3, 2)));
+        assert_eq!(summary("        PASS [   0.1s] a::b"), None);
+    }
 }

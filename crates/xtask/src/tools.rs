@@ -48,6 +48,7 @@ pub(crate) fn program(root: &Path, name: &str) -> Result<PathBuf> {
 
 /// Installs the missing packages, or names package and command.
 pub(crate) fn install_missing() -> Result<()> {
+    install_components()?;
     let mut missing: Vec<_> = PROGRAMS
         .iter()
         .filter(|(name, _, _)| !on_path(name))
@@ -81,6 +82,29 @@ pub(crate) fn install_missing() -> Result<()> {
     let mut words = vec!["install", "-y", "-q", "--no-install-recommends"];
     words.extend(&packages);
     apt(&prefix, &words)
+}
+
+/// rustup's smallest profile has neither formatter nor linter.
+fn install_components() -> Result<()> {
+    let cargo = crate::workspace::cargo();
+    for (word, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        if run_quietly(&cargo, &[word, "--version"]).is_some() {
+            continue;
+        }
+        let by_hand = format!("rustup component add {component}");
+        if !on_path("rustup") {
+            bail!("`cargo {word}` is missing; install it by hand, with rustup: {by_hand}");
+        }
+        println!("tools: `cargo {word}` is missing: {by_hand}");
+        let added = Command::new("rustup")
+            .args(["component", "add", component])
+            .status()
+            .context("cannot start rustup")?;
+        if !added.success() {
+            bail!("`{by_hand}` failed; install it by hand");
+        }
+    }
+    Ok(())
 }
 
 /// The path of nextest; it is built into the target directory where the machine has none.
@@ -134,6 +158,7 @@ pub(crate) fn wheel(root: &Path, package: &str, version: &str) -> Result<PathBuf
             "install",
             "--quiet",
             "--disable-pip-version-check",
+            "--root-user-action=ignore",
         ])
         .args(["--no-deps", "--only-binary", ":all:", "--target"])
         .arg(&home)
