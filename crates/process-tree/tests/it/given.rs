@@ -46,7 +46,10 @@ async fn a_forgotten_variable_is_nowhere_any_more() {
         let seen = text(&done);
         assert!(!seen.contains("canary"), "{seen:?}");
         assert!(seen.contains("A=1\0") && seen.contains("B=2\0"), "{seen:?}");
-        assert!(seen.ends_with("A=1\nB=2\n") || seen.ends_with("B=2\nA=1\n"), "{seen:?}");
+        assert!(
+            seen.ends_with("A=1\nB=2\n") || seen.ends_with("B=2\nA=1\n"),
+            "{seen:?}"
+        );
     }
 }
 
