@@ -16,13 +16,16 @@ use crate::message::{Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKe
 pub struct GateSession {
     worker_id: WorkerId,
     state: State,
+    /// The attempt that ended last. A heartbeat of it may have been under way
+    /// when its result was acknowledged, and the next lease follows that at
+    /// once, so it may arrive while the next attempt runs.
+    finished: Option<LeaseKey>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// No attempt runs. The attempt that ended last may still send a heartbeat
-    /// that was under way when its result was acknowledged.
-    Idle { finished: Option<LeaseKey> },
+    /// No attempt runs.
+    Idle,
     /// An attempt runs.
     Leased(LeaseKey),
     /// Evidence waits to be stored.
@@ -52,14 +55,15 @@ impl GateSession {
     pub const fn new(worker_id: WorkerId) -> Self {
         Self {
             worker_id,
-            state: State::Idle { finished: None },
+            state: State::Idle,
+            finished: None,
         }
     }
 
     /// Whether a lease may be sent now.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle { .. })
+        matches!(self.state, State::Idle)
     }
 
     /// The attempt that the slot holds.
@@ -67,7 +71,7 @@ impl GateSession {
     pub const fn current(&self) -> Option<&LeaseKey> {
         match &self.state {
             State::Leased(key) | State::Binding(key) | State::Completing(key) => Some(key),
-            State::Idle { .. } | State::Closed => None,
+            State::Idle | State::Closed => None,
         }
     }
 
@@ -108,13 +112,11 @@ impl GateSession {
     pub fn acknowledge(&mut self) -> Result<Vec<u8>, LinkError> {
         let (key, next) = match &self.state {
             State::Binding(key) => (key.clone(), State::Leased(key.clone())),
-            State::Completing(key) => (
-                key.clone(),
-                State::Idle {
-                    finished: Some(key.clone()),
-                },
-            ),
-            State::Idle { .. } | State::Leased(_) | State::Closed => {
+            State::Completing(key) => {
+                self.finished = Some(key.clone());
+                (key.clone(), State::Idle)
+            }
+            State::Idle | State::Leased(_) | State::Closed => {
                 return Err(LinkError::OutOfPlace {
                     kind: "ack",
                     reason: "nothing waits for it",
@@ -139,11 +141,8 @@ impl GateSession {
                 what: "worker",
             });
         }
-        if let State::Idle {
-            finished: Some(finished),
-        } = &self.state
-            && *finished == heartbeat.lease
-        {
+        let open = !matches!(self.state, State::Closed);
+        if open && self.finished.as_ref() == Some(&heartbeat.lease) {
             return Ok(Request::LateHeartbeat);
         }
         self.running(KIND, &heartbeat.lease).map(Request::Heartbeat)
@@ -155,7 +154,7 @@ impl GateSession {
                 kind,
                 reason: match &self.state {
                     State::Closed => "the connection is refused",
-                    State::Idle { .. } | State::Leased(_) => "the slot holds no attempt",
+                    State::Idle | State::Leased(_) => "the slot holds no attempt",
                     State::Binding(_) | State::Completing(_) => {
                         "the last message is not acknowledged"
                     }

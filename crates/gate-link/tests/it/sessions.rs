@@ -89,7 +89,6 @@ proptest! {
                             prop_assert!(idle);
                             let event = worker.receive(&frame).unwrap();
                             prop_assert!(matches!(event, WorkerEvent::Lease(_)));
-                            late = None;
                         }
                         Err(_) => prop_assert!(!idle),
                     }
@@ -112,10 +111,11 @@ proptest! {
                     Err(_) => prop_assert!(idle),
                 },
                 Step::Result => {
-                    late = worker.heartbeat().ok();
+                    let crossing = worker.heartbeat().ok();
                     match worker.result(text()) {
                         Ok(frame) => {
                             prop_assert!(!idle);
+                            late = crossing;
                             prop_assert!(matches!(gate.receive(&frame).unwrap(), Request::Result(_)));
                             let event = worker.receive(&gate.acknowledge().unwrap()).unwrap();
                             prop_assert_eq!(event, WorkerEvent::ResultStored);
@@ -124,7 +124,7 @@ proptest! {
                     }
                 }
                 Step::LateHeartbeat => {
-                    if let Some(frame) = late.as_ref().filter(|_| idle) {
+                    if let Some(frame) = &late {
                         prop_assert_eq!(gate.receive(frame).unwrap(), Request::LateHeartbeat);
                     }
                 }
@@ -199,6 +199,15 @@ fn after_a_result_only_the_late_heartbeat_of_that_attempt_passes() {
         gate.receive(result.as_bytes()),
         Err(LinkError::OutOfPlace { .. })
     ));
+    // The next lease follows at once and must not be lost to that heartbeat.
+    gate.lease(lease(7)).unwrap();
+    let next = gate.current().cloned();
+    assert_eq!(gate.receive(&late).unwrap(), Request::LateHeartbeat);
+    assert_eq!(gate.current().cloned(), next);
+    assert!(gate.receive(result.as_bytes()).is_err());
+    assert!(gate.receive(&heartbeat('a', 'c', "worker-1")).is_err());
+    gate.refuse().unwrap();
+    assert!(gate.receive(&late).is_err());
 }
 
 #[test]

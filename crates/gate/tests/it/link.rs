@@ -138,8 +138,35 @@ async fn a_heartbeat_that_crossed_the_acknowledgement_is_tolerated() {
     rig.submit_text("y").await;
     let next = worker.lease().await;
     assert_eq!(next["input"], "y");
-    // Once the next attempt runs, the old one has no say any more.
+    worker.send(text_result(&next, "")).await;
+    worker.ack(&next).await;
+    // Of the attempts that ended, only the last one.
     worker.send(heartbeat(&lease)).await;
+    worker.refused().await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_that_crossed_the_acknowledgement_costs_no_lease_that_followed_at_once() {
+    let rig = Rig::start().await;
+    let jobs = [rig.submit_text("x").await, rig.submit_text("y").await];
+    let mut worker = rig.connect(0).await;
+    let lease = worker.lease().await;
+    worker.send(text_result(&lease, "first")).await;
+    worker.send(heartbeat(&lease)).await;
+    worker.ack(&lease).await;
+    let next = worker.lease().await;
+    assert_ne!(next["job_id"], lease["job_id"]);
+    worker.send(heartbeat(&lease)).await;
+    worker.send(text_result(&next, "second")).await;
+    worker.ack(&next).await;
+    for job in &jobs {
+        assert_eq!(rig.job(job).await["status"], "succeeded");
+    }
+    // Its heartbeat passes and nothing else of it does.
+    rig.submit_text("z").await;
+    worker.lease().await;
+    worker.send(heartbeat(&next)).await;
+    worker.send(text_result(&next, "other")).await;
     worker.refused().await;
 }
 
