@@ -37,15 +37,6 @@ pub enum WorkerError {
         #[source]
         source: SecretError,
     },
-    /// The Gate would be reached without encryption beyond this machine.
-    #[error(
-        "`gate_url` is unencrypted and `{host}` is not this machine; use `wss://`, or set \
-         `allow_plain` to true if the network between them is trusted"
-    )]
-    Plain {
-        /// The host of the URL.
-        host: String,
-    },
     /// Certificates cannot be loaded.
     #[error("cannot prepare TLS for `gate_url`")]
     Tls {

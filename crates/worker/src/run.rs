@@ -9,7 +9,7 @@ use std::time::Instant;
 use forge_domain::SlotId;
 use gate_link::ConnectQuery;
 use process_tree::Wrapper;
-use tls_files::{ClientTls, PlainPolicy, Transport};
+use tls_files::{ClientTls, Transport};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
@@ -125,21 +125,10 @@ fn queries(config: &WorkerConfig) -> Result<Vec<ConnectQuery>, WorkerError> {
         .map_err(|source| WorkerError::Slots { source })
 }
 
-/// Prepares connections to the Gate, and refuses those that would give the token away.
+/// Prepares connections to the Gate, and warns where the token crosses a network in plain text.
 pub(crate) fn connector(config: &WorkerConfig, host: &Host) -> Result<GateConnector, WorkerError> {
     let url = config.gate.url.clone();
-    let gate_host = url.host_str().unwrap_or_default();
-    let policy = if config.gate.allow_plain {
-        PlainPolicy::Anywhere
-    } else {
-        PlainPolicy::LoopbackOnly
-    };
-    let transport = policy
-        .judge(url.scheme(), gate_host)
-        .map_err(|_| WorkerError::Plain {
-            host: gate_host.to_owned(),
-        })?;
-    let connector = match transport {
+    let connector = match config.gate.transport {
         Transport::Tls => {
             let ca_file = config.gate.ca_file.as_ref().map(crate::HostPath::as_path);
             Connector::Rustls(
@@ -149,7 +138,7 @@ pub(crate) fn connector(config: &WorkerConfig, host: &Host) -> Result<GateConnec
         Transport::PlainLoopback => Connector::Plain,
         Transport::PlainRemote => {
             tracing::warn!(
-                host = gate_host,
+                host = url.host_str(),
                 "the token crosses the network without encryption"
             );
             Connector::Plain

@@ -136,8 +136,21 @@ impl GateConfig {
             log_format: log_format(&mut fields)?,
         };
         fields.end()?;
+        config.check_listener()?;
         config.check_references()?;
         Ok(config)
+    }
+
+    /// Refuses a plain listener where the address alone says that others reach it; what a name
+    /// leads to is found out at the start.
+    fn check_listener(&self) -> Result<(), FieldError> {
+        if self.tls.is_none() && !self.allow_plain_listener && self.listen.is_surely_public() {
+            return Err(FieldError::invalid(
+                "listen",
+                "can be reached from other machines and `tls` is not configured; configure `tls`, listen on loopback, or set `allow_plain_listener` if something in front of the Gate protects the connection",
+            ));
+        }
+        Ok(())
     }
 
     fn check_references(&self) -> Result<(), FieldError> {

@@ -1,6 +1,7 @@
 //! The address to listen on, as `host:port`, `[v6]:port` or `:port`.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A host and a port; an empty host means every interface.
@@ -15,6 +16,16 @@ impl Listen {
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// Whether this is every interface, or an address that is not of loopback. A name is neither.
+    #[must_use]
+    pub fn is_surely_public(&self) -> bool {
+        self.host.is_empty()
+            || self
+                .host
+                .parse::<IpAddr>()
+                .is_ok_and(|address| !address.is_loopback())
     }
 
     /// The port; 0 lets the system choose.

@@ -160,6 +160,9 @@ fn every_required_field_is_missed_by_its_path() {
 #[test_case("/tls", json!({"certificate": "c"}))]
 #[test_case("/tls", json!(null))]
 #[test_case("/allow_plain_listener", json!("yes"))]
+#[test_case("/listen", json!("0.0.0.0:8080"))]
+#[test_case("/listen", json!(":8080"))]
+#[test_case("/listen", json!("[::]:8080"))]
 #[test_case("/unheard_of", json!(1))]
 fn a_bad_value_is_refused_by_its_path(pointer: &str, value: Value) {
     let mut config: Value = serde_json::from_str(ORIGINAL).unwrap();
@@ -258,6 +261,17 @@ fn a_token_comes_from_exactly_one_place() {
         .remove("token_file");
     let error = read_config(&neither).unwrap_err();
     assert_eq!(error.path(), "workers[1].token_env");
+}
+
+#[test_case("0.0.0.0:8443", "tls", json!({"certificate": "c", "key": "k"}); "with tls")]
+#[test_case(":8080", "allow_plain_listener", json!(true); "by the operator's word")]
+#[test_case("localhost:8080", "allow_plain_listener", json!(false); "a name is judged at the start")]
+#[test_case("[::1]:8080", "allow_plain_listener", json!(false); "loopback")]
+fn a_listener_may_be_plain_or_public_but_not_both(listen: &str, field: &str, value: Value) {
+    let mut config: Value = serde_json::from_str(ORIGINAL).unwrap();
+    config["listen"] = json!(listen);
+    config[field] = value;
+    read_config(&config).unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use bounded::{EnvName, GoDuration};
 use forge_domain::ExecutionLimits;
 use forge_plugin_protocol::Capability;
 use strict_json::{Element, FieldError, Fields};
+use tls_files::PlainPolicy;
 use url::Url;
 
 use super::paths::overlap;
@@ -68,10 +69,23 @@ fn gate(fields: &mut Fields) -> Result<GateAddress, FieldError> {
         let reason = "is of no use with a `ws://` gate_url; use `wss://` or drop it";
         return Err(FieldError::invalid("ca_file", reason));
     }
+    let policy = if fields.opt_bool("allow_plain")?.unwrap_or(false) {
+        PlainPolicy::Anywhere
+    } else {
+        PlainPolicy::LoopbackOnly
+    };
+    let host = url.host_str().unwrap_or_default();
+    let transport = policy.judge(url.scheme(), host).map_err(|_| {
+        let reason = format!(
+            "is unencrypted and `{host}` is not this machine; use `wss://`, or set `allow_plain` \
+             to true if the network between them is trusted"
+        );
+        FieldError::invalid("gate_url", reason)
+    })?;
     Ok(GateAddress {
         url,
         ca_file,
-        allow_plain: fields.opt_bool("allow_plain")?.unwrap_or(false),
+        transport,
     })
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use bounded::EnvName;
 use forge_domain::{ExecutionLimits, PluginId, RepositoryId, WorkerId};
 use forge_plugin_protocol::Capability;
+use tls_files::Transport;
 use url::Url;
 
 pub use live::Host;
@@ -68,8 +69,8 @@ pub struct GateAddress {
     pub url: Url,
     /// Certificates of the authority that signed the Gate's, if it is a private one.
     pub ca_file: Option<HostPath>,
-    /// Whether an unencrypted connection may leave this machine.
-    pub allow_plain: bool,
+    /// How the connection is protected; a plain one leaves this machine by the file's word only.
+    pub transport: Transport,
 }
 
 /// Where the token comes from: exactly one of the two.
