@@ -9,7 +9,7 @@ use cli_shell::logging::LogFormat;
 use cli_shell::{CliError, GlobalOpts, Ui, exit, logging};
 use process_tree::Wrapper;
 
-use crate::config::{Host, WorkerConfig};
+use crate::config::{Host, TokenSource, WorkerConfig};
 use crate::websocket::GateConnector;
 use crate::{WorkerError, run};
 
@@ -71,6 +71,7 @@ fn body(args: Args) -> Result<ExitCode, CliError> {
     logging::init(args.log_format, args.global.verbosity());
     close_process_to_others()?;
     let (host, connector) = look_up(&config)?;
+    forget_token(&config.token)?;
     let wrapper = Wrapper::current_exe().map_err(|source| {
         CliError::operation(WorkerError::Os {
             what: "find the running executable",
@@ -95,6 +96,20 @@ fn look_up(config: &WorkerConfig) -> Result<(Host, GateConnector), CliError> {
     let host = Host::look_up(config).map_err(CliError::config)?;
     let connector = run::connector(config, &host).map_err(CliError::config)?;
     Ok((host, connector))
+}
+
+/// Takes the token back out of the environment, where a plugin that runs as root would find it
+/// in spite of a closed process. No thread runs yet.
+fn forget_token(source: &TokenSource) -> Result<(), CliError> {
+    let TokenSource::Env(name) = source else {
+        return Ok(());
+    };
+    process_tree::forget_variable(name.as_ref()).map_err(|source| {
+        CliError::operation(WorkerError::Os {
+            what: "take the token out of the environment",
+            source,
+        })
+    })
 }
 
 /// Closes `/proc/PID/environ` and the memory of this process, which hold the token, to plugins

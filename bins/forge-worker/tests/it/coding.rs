@@ -227,6 +227,25 @@ async fn plugin_and_check_see_what_they_may_and_nothing_more() {
     assert!(!descriptors.contains("socket:"), "{descriptors}");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_token_is_gone_from_the_environment_of_the_worker_too() {
+    let (bed, _gate, worker, mut slot) = Bed::connected().await;
+    // Root reads it although the process is closed to others; that is what this is for.
+    match fs::read(format!("/proc/{}/environ", worker.pid())) {
+        Ok(environment) => {
+            let text = String::from_utf8_lossy(&environment);
+            assert!(!text.contains(TOKEN), "{text}");
+            assert!(text.contains("canary-of-the-host"), "{text}");
+        }
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied),
+    }
+    // It goes on serving, and connects with the token that it remembers.
+    let lease = bed.coding_lease("echo x > answer.txt", json!([]), |_| {});
+    let (evidence, _) = slot.run(lease).await;
+    assert!(evidence.is_empty(), "{evidence:?}");
+}
+
 #[tokio::test]
 async fn workspaces_made_ahead_serve_later_jobs_also_at_another_base() {
     let change = |bed: &mut Bed| bed.config["prepared_workspaces"] = json!(1);
