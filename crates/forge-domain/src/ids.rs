@@ -225,7 +225,7 @@ impl FromStr for SourceRef {
     }
 }
 
-/// The key under which a repeated submission finds its first job: 1 to 128 visible ASCII bytes.
+/// The key under which a repeated submission finds its first job: 1 to 128 printable ASCII bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey(String);
 
@@ -247,7 +247,7 @@ impl FromStr for IdempotencyKey {
         {
             return Err(DomainError::rule(
                 "Idempotency-Key",
-                "must be 1 to 128 visible ASCII bytes",
+                "must be 1 to 128 printable ASCII bytes",
             ));
         }
         Ok(Self(text.to_owned()))

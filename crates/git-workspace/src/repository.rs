@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -30,8 +31,7 @@ impl Repository {
             path: path.to_owned(),
             reason,
         };
-        let absolute =
-            fs_err::canonicalize(path).map_err(|_| refused("the path does not exist"))?;
+        let absolute = fs_err::canonicalize(path).map_err(|error| refused(unreachable(&error)))?;
         if absolute.as_os_str().as_bytes().contains(&b'\n') {
             return Err(refused("its path contains a line feed"));
         }
@@ -53,8 +53,12 @@ impl Repository {
         } else {
             git_dir.clone()
         };
-        if !git_dir.join("HEAD").is_file() {
-            return Err(refused("it has no HEAD"));
+        match fs_err::metadata(git_dir.join("HEAD")) {
+            Ok(head) if head.is_file() => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(refused(unreachable(&error)));
+            }
+            _ => return Err(refused("it has no HEAD")),
         }
         if !common_dir.join("objects").is_dir() || !common_dir.join("refs").is_dir() {
             return Err(refused("it has no `objects` and `refs`"));
@@ -79,8 +83,7 @@ impl Repository {
             path: start.to_owned(),
             reason,
         };
-        let absolute =
-            fs_err::canonicalize(start).map_err(|_| refused("the path does not exist"))?;
+        let absolute = fs_err::canonicalize(start).map_err(|error| refused(unreachable(&error)))?;
         absolute
             .ancestors()
             .find_map(|folder| Self::open(folder).ok())
@@ -113,4 +116,27 @@ fn read_pointer(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
     let bytes = safe_fs::read_bounded(file, POINTER_BYTES).ok()?;
     let path = bytes.strip_prefix(prefix)?.trim_ascii_end();
     (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// Says why a path could not be looked at: a wrong path and a wrong user are mended differently.
+fn unreachable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "the path does not exist",
+        io::ErrorKind::PermissionDenied => "this user has no permission to look there",
+        _ => "the path cannot be resolved",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_user_is_told_apart_from_a_wrong_path() {
+        let reason = |kind| unreachable(&io::Error::from(kind));
+        assert_eq!(reason(io::ErrorKind::NotFound), "the path does not exist");
+        assert!(reason(io::ErrorKind::PermissionDenied).contains("permission"));
+        let loops = io::Error::from_raw_os_error(40);
+        assert_eq!(unreachable(&loops), "the path cannot be resolved");
+    }
 }

@@ -112,7 +112,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, String
         (Some(value), None) => {
             let key = value
                 .to_str()
-                .map_err(|_| "`Idempotency-Key` must be visible ASCII")?;
+                .map_err(|_| "`Idempotency-Key` must be printable ASCII")?;
             key.parse()
                 .map(Some)
                 .map_err(|error: forge_domain::DomainError| error.to_string())
