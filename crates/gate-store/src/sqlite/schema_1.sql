@@ -184,3 +184,28 @@ CREATE TRIGGER works_are_immutable BEFORE UPDATE ON works
 BEGIN
     SELECT RAISE (ABORT, 'the work of a job is immutable');
 END;
+
+CREATE TRIGGER jobs_stay BEFORE DELETE ON jobs
+BEGIN
+    SELECT RAISE (ABORT, 'a job is never deleted');
+END;
+
+CREATE TRIGGER attempts_stay BEFORE DELETE ON attempts
+BEGIN
+    SELECT RAISE (ABORT, 'an attempt is never deleted');
+END;
+
+CREATE TRIGGER evidence_stays BEFORE DELETE ON evidence
+BEGIN
+    SELECT RAISE (ABORT, 'evidence is never deleted');
+END;
+
+CREATE TRIGGER events_stay BEFORE DELETE ON events
+BEGIN
+    SELECT RAISE (ABORT, 'the journal is never cut');
+END;
+
+CREATE TRIGGER idempotency_keys_are_immutable BEFORE UPDATE ON idempotency_keys
+BEGIN
+    SELECT RAISE (ABORT, 'an idempotency key stands for its job for good');
+END;

@@ -60,6 +60,8 @@ async fn populated() -> (tempfile::TempDir, Connection) {
 #[tokio::test]
 async fn illegal_rows_cannot_be_written_at_all() {
     let (_folder, connection) = populated().await;
+    let key = "INSERT INTO idempotency_keys (key, body, job) VALUES ('k', 'b', 1)";
+    connection.execute(key, []).unwrap();
     for (sql, reason) in [
         (
             "UPDATE jobs SET status = 'pending', candidate_sha = NULL WHERE status = 'succeeded'",
@@ -139,6 +141,20 @@ async fn illegal_rows_cannot_be_written_at_all() {
         (
             "UPDATE works SET body = ''",
             "the work of a job is immutable",
+        ),
+        (
+            "DELETE FROM jobs WHERE status = 'succeeded'",
+            "a job is never deleted",
+        ),
+        (
+            "DELETE FROM attempts WHERE status = 'terminal_failed'",
+            "an attempt is never deleted",
+        ),
+        ("DELETE FROM evidence", "evidence is never deleted"),
+        ("DELETE FROM events", "the journal is never cut"),
+        (
+            "UPDATE idempotency_keys SET body = ''",
+            "an idempotency key stands for its job for good",
         ),
         (
             "INSERT INTO evidence (attempt, evidence_id, record, bound_at) SELECT attempt, evidence_id, '{}', 0 FROM evidence",
