@@ -1,6 +1,7 @@
 //! What can be wrong with a message or with its place in the conversation.
 //! The Gate never sends these texts; they are for its log and for the Worker's.
 
+use forge_domain::DomainError;
 use strict_json::{FieldError, JsonError};
 
 /// A message that ends the connection.
@@ -49,6 +50,9 @@ pub enum LinkError {
     /// The message uses an extension that was not agreed on.
     #[error("`{0}` was not negotiated")]
     NotNegotiated(&'static str),
+    /// The number of an activity is not the next one, or its stage is not later.
+    #[error("`activity` message does not go strictly forward")]
+    Backwards(#[source] DomainError),
     /// The other side ended the conversation with an `error` message.
     #[error("the Gate refused the last message")]
     Refused,

@@ -6,16 +6,23 @@
 //! sends what [`GateSession::acknowledge`] returns; on any error it sends
 //! [`GateSession::refuse`] and drops the connection.
 
-use forge_domain::WorkerId;
+use forge_domain::{ActivityTrack, WorkerId};
 
 use crate::error::LinkError;
-use crate::message::{Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey, WorkerMessage};
+use crate::message::{
+    Activity, ActivityVersion, Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey,
+    WorkerMessage,
+};
+use crate::query::ConnectQuery;
 
 /// One slot's conversation as the Gate sees it.
 #[derive(Debug)]
 pub struct GateSession {
     worker_id: WorkerId,
+    offered: Option<ActivityVersion>,
     state: State,
+    /// The stages of the running attempt, if its lease selected live activity.
+    stages: Option<ActivityTrack>,
     /// The attempt that ended last. A heartbeat of it may have been under way
     /// when its result was acknowledged, and the next lease follows that at
     /// once, so it may arrive while the next attempt runs.
@@ -43,6 +50,8 @@ pub enum Request {
     Heartbeat(LeaseKey),
     /// Nothing: the attempt has just ended.
     LateHeartbeat,
+    /// Show the stage for as long as the attempt runs. No reply, nothing to store.
+    Activity(LeaseKey, forge_domain::Activity),
     /// Store the records, then acknowledge.
     Evidence(Evidence),
     /// Store the end of the attempt, then acknowledge.
@@ -50,12 +59,14 @@ pub enum Request {
 }
 
 impl GateSession {
-    /// A conversation with a slot of this Worker, before its first lease.
+    /// The conversation that follows a connect with this query, before its first lease.
     #[must_use]
-    pub const fn new(worker_id: WorkerId) -> Self {
+    pub fn new(query: &ConnectQuery) -> Self {
         Self {
-            worker_id,
+            worker_id: query.slot.worker().clone(),
+            offered: query.activity_version,
             state: State::Idle,
+            stages: None,
             finished: None,
         }
     }
@@ -64,6 +75,12 @@ impl GateSession {
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
+    }
+
+    /// The version of live activity that a lease may select: the one that was offered.
+    #[must_use]
+    pub const fn offered_activity(&self) -> Option<ActivityVersion> {
+        self.offered
     }
 
     /// The attempt that the slot holds.
@@ -83,9 +100,14 @@ impl GateSession {
                 reason: "the slot is not idle",
             });
         }
+        if lease.activity_version.is_some() && lease.activity_version != self.offered {
+            return Err(LinkError::NotNegotiated("activity"));
+        }
         let key = lease.lease.clone();
+        let stages = lease.activity_version.map(|_| ActivityTrack::default());
         let frame = GateMessage::Lease(Box::new(lease)).encode()?;
         self.state = State::Leased(key);
+        self.stages = stages;
         Ok(frame)
     }
 
@@ -93,7 +115,7 @@ impl GateSession {
     pub fn receive(&mut self, message: &[u8]) -> Result<Request, LinkError> {
         match WorkerMessage::decode(message)? {
             WorkerMessage::Heartbeat(heartbeat) => self.heartbeat(&heartbeat),
-            WorkerMessage::Activity(_) => Err(LinkError::NotNegotiated("activity")),
+            WorkerMessage::Activity(activity) => self.activity(&activity),
             WorkerMessage::Evidence(evidence) => {
                 let key = self.running("evidence", &evidence.lease)?;
                 self.state = State::Binding(key);
@@ -135,17 +157,37 @@ impl GateSession {
 
     fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<Request, LinkError> {
         const KIND: &str = "heartbeat";
-        if heartbeat.worker_id != self.worker_id {
-            return Err(LinkError::WrongTarget {
-                kind: KIND,
-                what: "worker",
-            });
-        }
+        self.expect_worker(KIND, &heartbeat.worker_id)?;
         let open = !matches!(self.state, State::Closed);
         if open && self.finished.as_ref() == Some(&heartbeat.lease) {
             return Ok(Request::LateHeartbeat);
         }
         self.running(KIND, &heartbeat.lease).map(Request::Heartbeat)
+    }
+
+    /// Ordered before the result on its connection, so it is never late.
+    fn activity(&mut self, activity: &Activity) -> Result<Request, LinkError> {
+        const KIND: &str = "activity";
+        self.expect_worker(KIND, &activity.worker_id)?;
+        let key = self.running(KIND, &activity.lease)?;
+        // `ActivityVersion` has one value, so the version is the selected one.
+        let Some(stages) = &mut self.stages else {
+            return Err(LinkError::NotNegotiated(KIND));
+        };
+        stages
+            .accept(activity.activity)
+            .map_err(LinkError::Backwards)?;
+        Ok(Request::Activity(key, activity.activity))
+    }
+
+    fn expect_worker(&self, kind: &'static str, named: &WorkerId) -> Result<(), LinkError> {
+        if *named == self.worker_id {
+            return Ok(());
+        }
+        Err(LinkError::WrongTarget {
+            kind,
+            what: "worker",
+        })
     }
 
     fn running(&self, kind: &'static str, named: &LeaseKey) -> Result<LeaseKey, LinkError> {

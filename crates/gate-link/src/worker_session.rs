@@ -3,13 +3,14 @@
 //! else the Gate sends ends the conversation.
 //!
 //! Heartbeats are allowed from the lease until the last acknowledgement; when
-//! to send them is up to the driver.
+//! to send them is up to the driver. Activity is sent only under a lease that
+//! selected it, and only forward.
 
-use forge_domain::{Completion, EvidenceBatch, WorkerId};
+use forge_domain::{ActivityTrack, Completion, EvidenceBatch, Stage, WorkerId};
 
 use crate::error::LinkError;
 use crate::message::{
-    ActivityVersion, Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey,
+    Activity, ActivityVersion, Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey,
     UnacceptableLease, WorkerMessage,
 };
 use crate::query::ConnectQuery;
@@ -19,6 +20,8 @@ use crate::query::ConnectQuery;
 pub struct WorkerSession {
     worker_id: WorkerId,
     offered: Option<ActivityVersion>,
+    /// What the running attempt has reported, if its lease selected live activity.
+    selected: Option<(ActivityVersion, ActivityTrack)>,
     state: State,
 }
 
@@ -52,6 +55,7 @@ impl WorkerSession {
         Self {
             worker_id: query.slot.worker().clone(),
             offered: query.activity_version,
+            selected: None,
             state: State::Idle,
         }
     }
@@ -97,6 +101,31 @@ impl WorkerSession {
         .encode()
     }
 
+    /// Whether the running attempt may say which stage it is in.
+    #[must_use]
+    pub const fn shows_activity(&self) -> bool {
+        self.selected.is_some()
+    }
+
+    /// The frame that says that a stage has begun. Nothing if the lease did not
+    /// select activity, or if the stage is not later than the last one.
+    pub fn activity(&mut self, stage: Stage) -> Result<Option<Vec<u8>>, LinkError> {
+        let lease = self.working("activity")?;
+        let Some((version, track)) = &mut self.selected else {
+            return Ok(None);
+        };
+        let Some(activity) = track.advance(stage) else {
+            return Ok(None);
+        };
+        let message = Activity {
+            lease,
+            worker_id: self.worker_id.clone(),
+            version: *version,
+            activity,
+        };
+        WorkerMessage::Activity(message).encode().map(Some)
+    }
+
     /// The frame that carries evidence; its acknowledgement must follow.
     pub fn evidence(&mut self, batch: EvidenceBatch) -> Result<Vec<u8>, LinkError> {
         let lease = self.working("evidence")?;
@@ -129,11 +158,15 @@ impl WorkerSession {
                     return Err(LinkError::NotNegotiated("activity"));
                 }
                 self.state = State::Working(lease.lease.clone());
+                self.selected = lease
+                    .activity_version
+                    .map(|version| (version, ActivityTrack::default()));
                 Ok(WorkerEvent::Lease(lease))
             }
             GateMessage::UnacceptableLease(lease) => {
                 self.expect_idle()?;
                 self.state = State::Working(lease.lease.clone());
+                self.selected = None;
                 Ok(WorkerEvent::UnacceptableLease(lease))
             }
             GateMessage::Ack(key) => self.acknowledged(&key),

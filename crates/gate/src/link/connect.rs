@@ -5,7 +5,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use forge_domain::PoolId;
-use gate_link::ConnectQuery;
+use gate_link::{ConnectQuery, GateSession};
 use gate_store::StoreError;
 
 use super::connection::{Connection, Slot};
@@ -33,6 +33,7 @@ pub(crate) async fn connect(State(state): State<GateState>, mut request: Request
             return ApiError::failed().into_response();
         }
     };
+    let session = GateSession::new(&query);
     let slot = Slot {
         id: query.slot,
         pool,
@@ -55,7 +56,7 @@ pub(crate) async fn connect(State(state): State<GateState>, mut request: Request
     let tasks = state.tasks().clone();
     tasks.spawn(async move {
         let killed = state.killed().clone();
-        let mut connection = Connection::new(state, slot);
+        let mut connection = Connection::new(state, slot, session);
         let reason = match upgrade.await {
             Ok(upgraded) => {
                 let wire = Wire::new(upgraded).await;

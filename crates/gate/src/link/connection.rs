@@ -49,9 +49,8 @@ enum Refused {
 }
 
 impl Connection {
-    pub(super) fn new(state: GateState, slot: Slot) -> Self {
+    pub(super) fn new(state: GateState, slot: Slot, session: GateSession) -> Self {
         log::worker_connected(&slot.id);
-        let session = GateSession::new(slot.id.worker().clone());
         Self {
             state,
             slot,
@@ -191,7 +190,8 @@ impl Connection {
         let now = self.state.now();
         let store = self.state.store();
         match request {
-            Request::LateHeartbeat => Ok(false),
+            // No lease selects activity yet, so none comes through the session.
+            Request::LateHeartbeat | Request::Activity(..) => Ok(false),
             Request::Heartbeat(key) => {
                 let holder = self.holder(&key);
                 self.state
