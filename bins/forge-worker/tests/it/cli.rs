@@ -137,7 +137,7 @@ const REFUSED: &[Change] = &[
     (
         "heartbeat_interval",
         |file| file["heartbeat_interval"] = json!("1h1ns"),
-        "",
+        "must be from 1ns to 1h",
     ),
     (
         "concurrency",

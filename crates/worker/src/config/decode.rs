@@ -344,10 +344,20 @@ fn in_range(
 ) -> Result<Duration, FieldError> {
     let duration = Duration::from(value);
     if duration < least || duration > most {
-        let reason = format!("must be from {least:?} to {most:?}");
+        let reason = format!("must be from {} to {}", shown(least), shown(most));
         return Err(FieldError::invalid(fields.path_of(name), reason));
     }
     Ok(duration)
+}
+
+/// Spells a limit as the file would.
+fn shown(limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    if seconds > 0 && seconds.is_multiple_of(3600) {
+        format!("{}h", seconds / 3600)
+    } else {
+        format!("{limit:?}")
+    }
 }
 
 fn number(fields: &mut Fields, name: &str, least: u64, most: u64) -> Result<u64, FieldError> {
