@@ -83,7 +83,7 @@ pub enum GitError {
         reason: &'static str,
     },
     /// No candidate can be made of what is in the workspace.
-    #[error("invalid workspace: {0}")]
+    #[error("invalid workspace")]
     InvalidWorkspace(#[from] WorkspaceFault),
     /// The checks changed files that belong to the candidate.
     #[error("the checks changed the workspace: {paths}")]

@@ -132,7 +132,7 @@ async fn a_plugin_that_changes_nothing_ends_with_no_changes() {
 
 #[tokio::test]
 async fn a_plugin_that_commits_is_refused() {
-    let (bed, _gate, _worker, mut slot) = Bed::connected().await;
+    let (bed, _gate, worker, mut slot) = Bed::connected().await;
     let instruction =
         "echo x > answer.txt; git add . && git -c user.name=x -c user.email=x@x commit -q -m x";
     let (evidence, answer) = slot
@@ -141,6 +141,8 @@ async fn a_plugin_that_commits_is_refused() {
     assert_eq!(answer, failed("execution_failed", "retryable"));
     assert_eq!(evidence[0]["reason"], "invalid_workspace_change");
     assert_eq!(bed.candidate_refs(), "");
+    let log = worker.log();
+    assert_eq!(log.matches("is no longer at base").count(), 1, "{log}");
 }
 
 #[tokio::test]
