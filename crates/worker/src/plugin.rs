@@ -77,7 +77,14 @@ impl PluginRunner {
             &mut progress,
         )
         .await
-        .map_err(|error| failure(&terms.plugin, error))
+        .map_err(|error| match error {
+            // The host counts both as a cancellation; here they can be told apart.
+            RunError::Cancelled if !cancel.is_cancelled() => PluginFailure {
+                reason: Reason::PluginProtocolFailed,
+                detail: format!("no end within the plugin_timeout of {:?}", limits.timeout),
+            },
+            error => failure(&terms.plugin, error),
+        })
     }
 
     async fn note_identity(&self, plugin: &PluginEntry) {
@@ -117,10 +124,7 @@ fn failure(plugin: &PluginEntry, error: RunError) -> PluginFailure {
         RunError::Invalid(cause) => (Reason::PluginFailed, cause.to_string()),
         RunError::Start(cause) => (Reason::PluginStartFailed, chain(&cause)),
         error @ RunError::Reported { .. } => (Reason::PluginReportedFailure, error.to_string()),
-        RunError::Cancelled => (
-            Reason::PluginProtocolFailed,
-            "cancelled, or out of time".to_owned(),
-        ),
+        RunError::Cancelled => (Reason::PluginProtocolFailed, error.to_string()),
         RunError::Protocol {
             reason,
             stderr_tail,

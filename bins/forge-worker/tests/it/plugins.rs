@@ -32,7 +32,7 @@ async fn a_reported_failure_is_retryable_and_its_category_stays_here() {
 
 #[tokio::test]
 async fn a_plugin_out_of_time_is_killed_with_all_it_started() {
-    let (bed, _gate, _worker, mut slot) = Bed::connected().await;
+    let (bed, _gate, worker, mut slot) = Bed::connected().await;
     let sleep = unique_sleep();
     let instruction = format!("setsid sleep {sleep} & sleep {sleep}");
     let lease = bed.coding_lease(&instruction, json!([]), |lease| {
@@ -47,6 +47,11 @@ async fn a_plugin_out_of_time_is_killed_with_all_it_started() {
     );
     assert_eq!(processes_with(&sleep), Vec::<String>::new());
     assert!(bed.leftovers().is_empty());
+    let log = worker.log();
+    assert!(
+        log.contains("no end within the plugin_timeout of 1s"),
+        "{log}"
+    );
 }
 
 #[tokio::test]
