@@ -16,7 +16,7 @@ pub enum EnvError {
         name: String,
     },
     /// It is not set, or set to nothing, and it is needed.
-    #[error("environment variable `{name}` is not set")]
+    #[error("environment variable `{name}` is not set, or empty")]
     Missing {
         /// The variable's name.
         name: String,
@@ -79,7 +79,7 @@ mod tests {
         let error = required("FORGE_SURELY_UNSET_1").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "environment variable `FORGE_SURELY_UNSET_1` is not set"
+            "environment variable `FORGE_SURELY_UNSET_1` is not set, or empty"
         );
     }
 
