@@ -23,7 +23,7 @@ use tower::ServiceExt as _;
 use super::deadlines::{Deadlines, Progress, TimedStream};
 use super::socket;
 
-/// Connections that are served at once; 256 of them may be slots.
+/// Connections that are served at once. A slot counts only until it is a WebSocket.
 pub(crate) const MAX_CONNECTIONS: usize = 1024;
 /// Header fields of a request.
 const MAX_HEADERS: usize = 64;
