@@ -193,7 +193,9 @@ impl Link for GateLink {
 
     fn set_write_patience(&self, patience: Duration) {
         #[cfg(target_os = "linux")]
-        if let Err(error) = set_user_timeout(self.tcp(), patience.min(IDLE_PATIENCE)) {
+        if let Some(stream) = self.tcp()
+            && let Err(error) = set_user_timeout(stream, patience.min(IDLE_PATIENCE))
+        {
             tracing::debug!(%error, "cannot set TCP_USER_TIMEOUT");
         }
     }
@@ -220,11 +222,12 @@ impl Link for GateLink {
 }
 
 impl GateLink {
-    fn tcp(&self) -> &TcpStream {
+    /// The socket below; the library leaves open that there may be other kinds of stream.
+    fn tcp(&self) -> Option<&TcpStream> {
         match self.socket.get_ref() {
-            MaybeTlsStream::Rustls(stream) => stream.get_ref().0,
-            MaybeTlsStream::Plain(stream) => stream,
-            _ => unreachable!(),
+            MaybeTlsStream::Rustls(stream) => Some(stream.get_ref().0),
+            MaybeTlsStream::Plain(stream) => Some(stream),
+            _ => None,
         }
     }
 }

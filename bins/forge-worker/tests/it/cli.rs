@@ -116,6 +116,21 @@ const REFUSED: &[Change] = &[
         |file| file["gate_url"] = json!(format!("wss://x/{}", "y".repeat(2041))),
         "2048",
     ),
+    (
+        "gate_url",
+        |file| file["gate_url"] = json!("wss:///x"),
+        "must name a host",
+    ),
+    (
+        "gate_url",
+        |file| file["gate_url"] = json!("wss:x"),
+        "must begin with",
+    ),
+    (
+        "gate_url",
+        |file| file["gate_url"] = json!("wss://x\n"),
+        "white space",
+    ),
     ("id", |file| file["id"] = json!("Worker"), ""),
     (
         "token_file",

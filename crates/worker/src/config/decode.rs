@@ -93,10 +93,20 @@ fn gate_url(text: &str) -> Result<Url, String> {
     if text.len() > 2048 {
         return Err("must be at most 2048 bytes".to_owned());
     }
-    let url = Url::parse(text).map_err(|error| format!("is not a URL: {error}"))?;
-    if !matches!(url.scheme(), "ws" | "wss") {
-        return Err("must begin with `ws://` or `wss://`".to_owned());
+    // The URL standard mends what is no URL here: it drops white space, and takes `x` for the host
+    // of `ws:x` and `ws:///x`.
+    let behind = text
+        .split_once("://")
+        .filter(|(scheme, _)| ["ws", "wss"].contains(&scheme.to_ascii_lowercase().as_str()))
+        .map(|(_, behind)| behind)
+        .ok_or_else(|| "must begin with `ws://` or `wss://`".to_owned())?;
+    if behind.starts_with(['/', '\\']) || behind.is_empty() {
+        return Err("must name a host".to_owned());
     }
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("must hold no white space".to_owned());
+    }
+    let url = Url::parse(text).map_err(|error| format!("is not a URL: {error}"))?;
     if url.host_str().is_none_or(str::is_empty) {
         return Err("must name a host".to_owned());
     }
