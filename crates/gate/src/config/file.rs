@@ -345,8 +345,9 @@ fn names(
     let Some(elements) = fields.opt_array(name)? else {
         return Ok(None);
     };
-    if elements.len() > MAX_NAMES {
-        let reason = format!("must hold at most {MAX_NAMES} names");
+    // An empty list of hosts would turn every request away.
+    if elements.is_empty() || elements.len() > MAX_NAMES {
+        let reason = format!("must hold 1 to {MAX_NAMES} names; leave it out instead of empty");
         return Err(FieldError::invalid(at, reason));
     }
     let read = |element: Element| {

@@ -153,6 +153,7 @@ fn every_required_field_is_missed_by_its_path() {
 #[test_case("/repositories/0/worker_pool", json!("nobody"))]
 #[test_case("/repositories/0/x", json!(1))]
 #[test_case("/allowed_hosts", json!(["a:80"]))]
+#[test_case("/allowed_hosts", json!([]))]
 #[test_case("/allowed_hosts", json!("a"))]
 #[test_case("/allowed_origins", json!(["forge.example"]))]
 #[test_case("/allowed_origins", json!(["https://forge.example/path"]))]

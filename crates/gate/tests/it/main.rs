@@ -11,6 +11,8 @@ mod link;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod server;
