@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::codex;
 use crate::stage::Verdict;
 use crate::tools;
 use crate::workspace::{cargo, root};
@@ -67,11 +68,7 @@ pub(crate) fn run() -> Result<Verdict> {
         tests: (0, 0),
     };
     let mut counted = (0, 0);
-    table.stage("tools", || {
-        tools::install_missing()?;
-        tools::nextest(&root)?;
-        Ok(Verdict::Clean)
-    })?;
+    table.stage("tools", install)?;
     table.stage("format", || {
         command(&root, &cargo(), &["fmt", "--all", "--check"])
     })?;
@@ -119,6 +116,17 @@ pub(crate) fn run() -> Result<Verdict> {
     Ok(table.print())
 }
 
+/// Installs or fetches everything that a stage needs.
+pub(crate) fn install() -> Result<Verdict> {
+    let root = root()?;
+    tools::install_missing()?;
+    tools::nextest(&root)?;
+    tools::wheel(&root, "typos", TYPOS)?;
+    tools::wheel(&root, "taplo", TAPLO)?;
+    codex::fetched(&root)?;
+    Ok(Verdict::Clean)
+}
+
 /// Every benchmark; they print figures and assert none.
 pub(crate) fn bench() -> Result<Verdict> {
     let root = root()?;
@@ -140,6 +148,7 @@ fn tests(root: &Path, counted: &mut (usize, usize)) -> Result<Verdict> {
             "--workspace",
             "--no-fail-fast",
         ])
+        .env(codex::VARIABLE, codex::fetched(root)?)
         .current_dir(root)
         .stderr(Stdio::piped())
         .spawn()

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 mod ci;
 mod cli_docs;
+mod codex;
 mod conformance;
 mod deny;
 mod floors;
@@ -26,6 +27,7 @@ The workspace's own checks
 Usage: cargo xtask COMMAND
 
   ci            every check and every test; installs what they need and says so
+  tools         only installs what `ci` needs
   floors        edges between crates go strictly down; writes nothing
     --write       writes the crate graph into docs/architecture.md
   tidy          file heads, file sizes, lint tables, words that do not belong here
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["ci"] => ci::run(),
+        ["tools"] => ci::install(),
         ["floors"] => floors::run(false),
         ["floors", "--write"] => floors::run(true),
         ["tidy"] => tidy::run(),

@@ -14,6 +14,11 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ),
     ("git", "git", "the workspaces are git's"),
     (
+        "npm",
+        "npm",
+        "the real Codex CLI, which tests drive, is an npm package",
+    ),
+    (
         "python3",
         "python3",
         "the dependency-free example plugin and the mutants",
