@@ -14,7 +14,8 @@ root=$(pwd)
 if [ -n "${FORGE_BIN_DIR:-}" ]; then
     bin=$(cd "$FORGE_BIN_DIR" && pwd)
 else
-    cargo build --quiet -p forge-plugin-conformance -p forge-ref-plugin -p forge-exec-plugin >&2
+    cargo build --quiet -p forge-plugin-conformance -p forge-ref-plugin -p forge-exec-plugin \
+        -p forge-codex-plugin >&2
     target=${CARGO_TARGET_DIR:-$root/target}
     case $target in /*) ;; *) target=$root/$target ;; esac
     bin=$target/debug
@@ -60,6 +61,8 @@ check() {
 check forge-ref-plugin text "$bin/forge-ref-plugin"
 check forge-plugin-v1.py text "$root/docs/examples/forge-plugin-v1.py"
 check forge-exec-plugin workspace_edit "$bin/forge-exec-plugin" -- "$agent"
+export CODEX_BIN="$root/e2e/fake-codex.py"
+check forge-codex-plugin workspace_edit "$bin/forge-codex-plugin"
 
 printf '%s passed, %s failed\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

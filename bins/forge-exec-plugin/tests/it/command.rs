@@ -56,7 +56,8 @@ fn the_longest_instruction_arrives_whole_and_need_not_be_read() {
 
 #[test]
 fn it_gets_the_plugins_environment_and_three_variables() {
-    let place = Place::new();
+    let mut place = Place::new();
+    place.set("FORGE_TEST_CANARY", "passed on");
     let command = place.script(&format!(
         "printf '%s\\n' \"$FORGE_TEST_CANARY\" \"$FORGE_WORKSPACE\" \"$FORGE_SUBJECT_FILE\" \"$FORGE_REPORT_FILE\" >{0:?}\n\
          stat -c %a \"$(dirname \"$FORGE_SUBJECT_FILE\")\" >>{0:?}\n\

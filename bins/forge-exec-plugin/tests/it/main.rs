@@ -8,3 +8,6 @@ mod command;
 mod ends;
 #[cfg(test)]
 mod support;
+
+#[cfg(test)]
+const PROGRAM: &str = env!("CARGO_BIN_EXE_forge-exec-plugin");

@@ -1,5 +1,7 @@
 //! A host of a few lines: one process, frames in and out, a workspace and a place for scripts.
+//! The Codex plugin's tests take this file too; `crate::PROGRAM` is the plugin.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,7 @@ pub(crate) const OFFER: [&str; 5] = [
 /// Folders of one test.
 pub(crate) struct Place {
     root: TempDir,
+    variables: Vec<(String, OsString)>,
 }
 
 impl Place {
@@ -31,7 +34,15 @@ impl Place {
         for name in ["workspace", "temporary", "start"] {
             std::fs::create_dir(root.path().join(name)).unwrap();
         }
-        Self { root }
+        Self {
+            root,
+            variables: Vec::new(),
+        }
+    }
+
+    /// Sets a variable of the plugin's environment.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.push((name.to_owned(), value.into()));
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -113,11 +124,11 @@ impl Session {
             clippy::disallowed_methods,
             reason = "a test drives the program as a host does"
         )]
-        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_forge-exec-plugin"))
+        let mut child = std::process::Command::new(crate::PROGRAM)
             .args(args)
             .current_dir(place.start())
             .env("TMPDIR", place.temporary())
-            .env("FORGE_TEST_CANARY", "passed on")
+            .envs(place.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

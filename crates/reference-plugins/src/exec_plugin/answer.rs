@@ -7,9 +7,11 @@ use bounded::CommitSubject;
 use bounded::text::visible;
 use forge_plugin_kit::{Capability, Context, Edit};
 use safe_fs::PrivateTempDir;
-use strict_json::{Element, FieldError, Layout, Limits, Object, parse_object};
+use strict_json::{FieldError, Layout, Limits, Object, parse_object};
 
 use super::perform::ExecError;
+use crate::executor::{PrivateError, private_directory};
+use crate::report::take_report;
 
 /// The subject's own limit and the LF that an editor or `echo` puts behind it.
 const SUBJECT_FILE_BYTES: u64 = 256 + 1;
@@ -26,14 +28,8 @@ pub(super) struct AnswerFiles {
 impl AnswerFiles {
     /// Makes the directory under the temporary directory, but never inside the workspace.
     pub(super) fn create(workspace: &Path) -> Result<Self, ExecError> {
-        let temporary = std::env::temp_dir();
-        let root = fs_err::canonicalize(&temporary).map_err(ExecError::TemporaryDirectory)?;
-        let workspace = fs_err::canonicalize(workspace).map_err(ExecError::Workspace)?;
-        if root.starts_with(&workspace) {
-            return Err(ExecError::TemporaryInside { temporary: root });
-        }
         Ok(Self {
-            directory: PrivateTempDir::new_in(&root, "forge-exec-")?,
+            directory: private_directory(workspace, "forge-exec-")?,
         })
     }
 
@@ -67,7 +63,7 @@ impl AnswerFiles {
                 report(&bytes).map_err(|reason| ExecError::Report { reason })?;
             edit = edit.report(summary, changes);
         }
-        self.directory.close()?;
+        self.directory.close().map_err(PrivateError::from)?;
         Ok(edit)
     }
 
@@ -85,7 +81,7 @@ fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ExecError> {
         Ok(bytes) => Ok(Some(bytes)),
         // A link to nowhere was put there on purpose; only a name that is not there is an absent file.
         Err(error) if error.is_not_found() && fs_err::symlink_metadata(path).is_err() => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(PrivateError::from(error).into()),
     }
 }
 
@@ -109,14 +105,9 @@ fn report(bytes: &[u8]) -> Result<(String, Vec<String>), String> {
 
 fn members(object: Object) -> Result<(String, Vec<String>), FieldError> {
     let mut fields = object.fields("");
-    let summary = fields.text("summary")?;
-    let changes = fields
-        .array("changes")?
-        .into_iter()
-        .map(Element::text)
-        .collect::<Result<_, _>>()?;
+    let report = take_report(&mut fields)?;
     fields.end()?;
-    Ok((summary, changes))
+    Ok(report)
 }
 
 #[cfg(test)]
