@@ -49,6 +49,16 @@ mod demo {
     }
 
     #[test]
+    fn own_checks_may_hold_on_the_base_already() {
+        let home = Home::new();
+        let (code, out, err) = home.demo(&["--check", "true", "--check", "test -f sum.sh"]);
+        assert_eq!(code, 0, "{out}{err}");
+        assert!(out.contains("check 2 `test -f sum.sh` passed"), "{out}");
+        assert!(!err.contains("its test fails"), "{err}");
+        home.is_clean();
+    }
+
+    #[test]
     fn one_record_for_programs_and_nothing_else_on_stdout() {
         let home = Home::new();
         let (code, out, err) = home.demo(&["--format", "json", "--part", "forge"]);
