@@ -2,9 +2,11 @@
 //!
 //! A job comes in over HTTP, waits in the store, is leased to an idle slot over
 //! that slot's WebSocket, and ends with what the Worker reports. All state lives
-//! in the store; what is in memory can be lost at any time. The Gate starts no
-//! process and opens no repository: nothing of a job runs here.
+//! in the store; what is in memory, live activity for one, can be lost at any
+//! time. The Gate starts no process and opens no repository: nothing of a job
+//! runs here.
 
+mod activity;
 mod cli;
 mod config;
 mod error;
@@ -19,6 +21,7 @@ mod timekeeper;
 mod tokens;
 mod wake;
 
+pub use activity::{LiveActivity, MAX_ATTEMPTS, Performer, Recorded, StageReached};
 pub use cli::{command, main_from};
 pub use config::{Execution, GateConfig, Lifecycle, Listen, Repository, Tls, TokenSource, Worker};
 pub use error::GateError;

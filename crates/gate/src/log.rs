@@ -68,6 +68,11 @@ pub(crate) fn evidence_bound(job: &JobId, attempt: &AttemptId, slot: &SlotId, re
     lifecycle!("evidence_bound", job_id = %job, attempt_id = %attempt, worker_id = %slot, records);
 }
 
+/// Live activity that is not shown: too many attempts have some.
+pub(crate) fn activity_dropped(attempt: &AttemptId, slot: &SlotId, total: u64) {
+    lifecycle!("activity_dropped", attempt_id = %attempt, worker_id = %slot, total);
+}
+
 /// A message that was refused; the Worker hears only that it was.
 pub(crate) fn message_refused(slot: &SlotId, error: &dyn std::error::Error) {
     let reason = short(&error.to_string());

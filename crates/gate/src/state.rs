@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use forge_domain::{PoolId, RepositoryId, ResolvedPolicy, SlotId, WorkerId};
-use gate_store::{Store, StoreError};
+use forge_domain::{JobStatus, PoolId, RepositoryId, ResolvedPolicy, SlotId, WorkerId};
+use gate_store::{JobView, Store, StoreError};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::activity::{LiveActivity, StageReached};
 use crate::config::GateConfig;
 use crate::error::GateError;
 use crate::http::HostRules;
@@ -38,6 +39,7 @@ struct Inner {
     lease_poll_interval: Duration,
     deadlines: Deadlines,
     bells: Bells,
+    activity: LiveActivity,
     tasks: TaskTracker,
     stopping: CancellationToken,
     killed: CancellationToken,
@@ -90,6 +92,7 @@ impl GateState {
                 lease_poll_interval: config.lease_poll_interval,
                 deadlines: Deadlines::default(),
                 bells: Bells::new(workers.iter().map(|worker| worker.pool.clone())),
+                activity: LiveActivity::default(),
                 tasks: TaskTracker::new(),
                 stopping: CancellationToken::new(),
                 killed: CancellationToken::new(),
@@ -101,6 +104,22 @@ impl GateState {
     /// Asks the Gate to stop: nothing new is taken, what runs may end.
     pub fn stop(&self) {
         self.inner.stopping.cancel();
+    }
+
+    /// What the running attempts say of themselves.
+    #[must_use]
+    pub fn live_activity(&self) -> &LiveActivity {
+        &self.inner.activity
+    }
+
+    /// What the attempt that has a job says of itself; nothing of a job that is not leased.
+    pub(crate) fn activity_of(&self, job: &JobView) -> Vec<StageReached> {
+        match &job.attempt_id {
+            Some(attempt) if job.status == JobStatus::Leased => {
+                self.inner.activity.of(attempt, self.now())
+            }
+            _ => Vec::new(),
+        }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

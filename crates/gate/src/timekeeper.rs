@@ -72,6 +72,7 @@ async fn expire(state: &GateState, now: Timestamp) -> Result<(), Refusal> {
         let ended = state.judge(state.store().expire_due(now).await)?;
         for lease in &ended {
             log::lease_expired(lease);
+            state.live_activity().forget(&lease.attempt);
             state.bells().all(&lease.pool);
         }
         if ended.len() < BATCH {

@@ -25,7 +25,7 @@ type Answer = Result<Response, ApiError>;
 /// `GET /v1/jobs/{id}`
 pub(super) async fn job(State(state): State<GateState>, Path(id): Path<String>) -> Answer {
     let job = find(&state, &id).await?;
-    Ok(json(StatusCode::OK, &Job::from(&job)))
+    Ok(json(StatusCode::OK, &Job::of(&job, &state)))
 }
 
 /// `GET /v1/jobs/{id}/status`
@@ -126,9 +126,10 @@ pub(super) async fn cancel(
         log::job_cancelled(&cancelled.job);
     }
     if let Some(ended) = &cancelled.ended {
+        state.live_activity().forget(&ended.attempt);
         state.bells().all(&ended.pool);
     }
-    Ok(json(StatusCode::OK, &Job::from(&cancelled.job)))
+    Ok(json(StatusCode::OK, &Job::of(&cancelled.job, &state)))
 }
 
 /// `POST /v1/jobs/{id}/retry`
@@ -150,7 +151,7 @@ pub(super) async fn retry(
         }
     };
     state.bells().one(&job.worker_pool);
-    Ok(json(status, &Job::from(job)))
+    Ok(json(status, &Job::of(job, &state)))
 }
 
 /// A new id; without randomness the Gate cannot go on.

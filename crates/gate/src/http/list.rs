@@ -28,7 +28,7 @@ pub(super) async fn list(
     let (filter, page) = parse(query.as_deref().unwrap_or_default())?;
     let page = state.judge(state.store().list_jobs(filter, page).await)?;
     let list = JobList {
-        items: page.items.iter().map(Job::from).collect(),
+        items: page.items.iter().map(|job| Job::of(job, &state)).collect(),
         next_cursor: page.next_cursor.as_deref(),
     };
     Ok(json(StatusCode::OK, &list))

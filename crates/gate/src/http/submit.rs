@@ -72,7 +72,7 @@ pub(super) async fn submit(
         }
         Submitted::Existing(_) => StatusCode::OK,
     };
-    Ok(json(status, &Job::from(submitted.job())))
+    Ok(json(status, &Job::of(submitted.job(), &state)))
 }
 
 fn decode(bytes: &[u8]) -> Result<Submission, String> {

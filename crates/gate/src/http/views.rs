@@ -11,6 +11,9 @@ use gate_store::{AttemptView, EventView, EvidenceView, JobResult, JobView, Worke
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::activity::StageReached;
+use crate::state::GateState;
+
 /// The job object.
 #[derive(Serialize)]
 pub(super) struct Job<'a> {
@@ -51,19 +54,20 @@ struct LiveAttempt<'a> {
     ordinal: u16,
     worker_id: &'a SlotId,
     status: AttemptStatus,
-    /// What the attempt reported of itself, if that was negotiated.
-    activity: [(); 0],
+    /// What the attempt says of itself, if that was negotiated. Checked by nobody.
+    activity: Vec<StageReached>,
 }
 
-impl<'a> From<&'a JobView> for Job<'a> {
-    fn from(job: &'a JobView) -> Self {
+impl<'a> Job<'a> {
+    /// The job, and what the attempt that has it says of itself.
+    pub(super) fn of(job: &'a JobView, state: &GateState) -> Self {
         let live = match (&job.attempt_id, &job.worker_id) {
             (Some(id), Some(worker_id)) if job.status == JobStatus::Leased => Some([LiveAttempt {
                 id,
                 ordinal: job.attempts,
                 worker_id,
                 status: AttemptStatus::Leased,
-                activity: [],
+                activity: state.activity_of(job),
             }]),
             _ => None,
         };

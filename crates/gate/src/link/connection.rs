@@ -1,12 +1,14 @@
 //! Drives one slot: gives it work when it is idle, stores what it says, and
 //! drops it at the first word that has no place. A refusal changes nothing.
 
-use forge_domain::{Generation, Holder, PoolId, SlotId};
+use forge_domain::{Activity, Generation, Holder, JobStatus, PoolId, SlotId};
 use gate_link::{GateSession, Lease, LeaseKey, LinkError, Request};
 use gate_store::{ClaimRequest, StoreError};
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::wire::{Incoming, Wire};
+use crate::activity::{Performer, Recorded};
 use crate::log;
 use crate::random;
 use crate::state::{GateState, Refusal};
@@ -25,6 +27,15 @@ pub(super) struct Connection {
     state: GateState,
     slot: Slot,
     session: GateSession,
+    /// The attempt that the slot runs, for its live activity.
+    running: Option<Running>,
+}
+
+/// An attempt and the end of its lease as the last heartbeat left it.
+#[derive(Debug)]
+struct Running {
+    performer: Performer,
+    deadline: Timestamp,
 }
 
 /// How a conversation goes on.
@@ -55,6 +66,7 @@ impl Connection {
             state,
             slot,
             session,
+            running: None,
         }
     }
 
@@ -91,7 +103,8 @@ impl Connection {
     }
 
     /// Frees the slot. The lease it may hold runs on to its deadline.
-    pub(super) async fn disconnect(self, reason: &'static str) {
+    pub(super) async fn disconnect(mut self, reason: &'static str) {
+        self.forget_activity();
         let Slot { id, generation, .. } = self.slot;
         let answer = self
             .state
@@ -146,13 +159,21 @@ impl Connection {
     async fn grant(&mut self, wire: &mut Wire, lease: gate_store::Lease) -> Next {
         self.state.bells().due(lease.deadline);
         log::attempt_leased(&lease.job, &lease.attempt, &self.slot.id);
+        self.running = Some(Running {
+            performer: Performer {
+                job: lease.job,
+                attempt: lease.attempt,
+                ordinal: lease.ordinal,
+                slot: self.slot.id.clone(),
+            },
+            deadline: lease.deadline,
+        });
         let message = Lease {
             lease: LeaseKey {
                 job_id: lease.job,
                 attempt_id: lease.attempt,
             },
-            // Live activity is not selected: this Gate shows none.
-            activity_version: None,
+            activity_version: self.session.offered_activity(),
             work: lease.work,
             policy: lease.policy.as_ref().clone(),
         };
@@ -186,16 +207,23 @@ impl Connection {
     }
 
     /// Does what a message asks for; tells whether it is to be acknowledged.
-    async fn store(&self, request: Request) -> Result<bool, Refusal> {
+    async fn store(&mut self, request: Request) -> Result<bool, Refusal> {
         let now = self.state.now();
         let store = self.state.store();
         match request {
-            // No lease selects activity yet, so none comes through the session.
-            Request::LateHeartbeat | Request::Activity(..) => Ok(false),
+            Request::LateHeartbeat => Ok(false),
             Request::Heartbeat(key) => {
                 let holder = self.holder(&key);
-                self.state
-                    .judge(store.heartbeat(key.job_id, holder, now).await)?;
+                let answer = store.heartbeat(key.job_id, holder, now).await;
+                let deadline = self.state.judge(answer)?;
+                if let Some(running) = &mut self.running {
+                    running.deadline = deadline;
+                }
+                self.state.live_activity().extend(&key.attempt_id, deadline);
+                Ok(false)
+            }
+            Request::Activity(key, activity) => {
+                self.show(&key, activity).await?;
                 Ok(false)
             }
             Request::Evidence(evidence) => {
@@ -212,12 +240,55 @@ impl Connection {
                 let holder = self.holder(&key);
                 let answer = store.complete(key.job_id, holder, result.completion, now);
                 let completed = self.state.judge(answer.await)?;
+                self.forget_activity();
                 if let Some(at) = completed.job.retry_at {
                     self.state.bells().due(at);
                 }
                 log::completed(&completed.job, &key.attempt_id, &self.slot.id);
                 Ok(true)
             }
+        }
+    }
+
+    /// Shows that the attempt has reached a stage. An attempt that is over has none.
+    async fn show(&self, key: &LeaseKey, activity: Activity) -> Result<(), Refusal> {
+        let refused =
+            |reason: forge_domain::Refused| Err(Refusal::Store(StoreError::Refused(reason)));
+        let Some(Running {
+            performer,
+            deadline,
+        }) = &self.running
+        else {
+            return refused(forge_domain::Refused::Superseded);
+        };
+        let table = self.state.live_activity();
+        match table.record(performer, activity, *deadline, self.state.now()) {
+            Recorded::Shown => {}
+            Recorded::Dropped(total) => {
+                log::activity_dropped(&key.attempt_id, &self.slot.id, total);
+            }
+            Recorded::Expired => return refused(forge_domain::Refused::DeadlinePassed),
+            // The session has refused what does not go forward.
+            Recorded::OutOfOrder => {}
+        }
+        // Whoever ends the lease forgets its activity afterwards, so what was recorded before
+        // this look is either of a running attempt or forgotten here.
+        let job = self.state.judge(self.state.store().job(key.job_id).await)?;
+        let runs = job.is_some_and(|job| {
+            job.status == JobStatus::Leased && job.attempt_id == Some(key.attempt_id)
+        });
+        if runs {
+            return Ok(());
+        }
+        table.forget(&key.attempt_id);
+        refused(forge_domain::Refused::Superseded)
+    }
+
+    fn forget_activity(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.state
+                .live_activity()
+                .forget(&running.performer.attempt);
         }
     }
 

@@ -312,7 +312,7 @@ async fn slots_take_the_jobs_of_their_pool_by_priority() {
 async fn an_offer_that_is_not_selected_changes_nothing() {
     let rig = Rig::start().await;
     rig.submit_coding().await;
-    let offer = "worker_id=worker-1&slot=0&activity_version=live_activity%2Fv1&control_version=job_control%2Fv1&new=1";
+    let offer = "worker_id=worker-1&slot=0&activity_version=live_activity%2Fv2&control_version=job_control%2Fv9&new=1";
     let mut worker = rig.try_connect(offer, WORKER, &[]).await.unwrap();
     let lease = worker.lease().await;
     assert!(lease.get("activity_version").is_none());

@@ -1,6 +1,8 @@
 //! A whole Gate with scripted clients and Workers.
 
 #[cfg(test)]
+mod activity;
+#[cfg(test)]
 mod broken_store;
 #[cfg(test)]
 mod config;
