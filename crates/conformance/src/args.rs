@@ -12,15 +12,18 @@ use crate::{Operation, ReportFormat};
 const AFTER_HELP: &str = "\
 Each scenario runs in a fresh process with this program's environment, several at \
 a time. A rejection passes if the plugin exits non-zero in time and its standard output is \
-exactly what the protocol allows; whatever it started and left behind is killed.
+exactly what the protocol allows; whatever it started and left behind is killed. \
+A scenario of --strict is skipped if it is about something that the plugin does \
+not select or perform; a skipped scenario does not fail.
 
 Exit codes:
-  0  every scenario passed
+  0  no scenario failed
   1  a scenario failed; a plugin that cannot be started fails every one
   2  the arguments are wrong, or the tool itself could not work
 
 Examples:
   forge-plugin-conformance ./forge-plugin-v1.py
+  forge-plugin-conformance --strict ./forge-plugin-v1.py
   forge-plugin-conformance --operation workspace_edit forge-exec-plugin -- ./agent.sh";
 
 /// Tests a forge plugin executable against the plugin protocol v1
@@ -35,6 +38,10 @@ pub struct Args {
     /// The operation that the plugin performs
     #[arg(long, value_enum, default_value_t, value_name = "OPERATION")]
     pub operation: Operation,
+    /// Also run the scenarios beyond the usual 26: every form that lenient readers accept, and how
+    /// the plugin behaves over whole sessions that offer it all six capabilities
+    #[arg(long)]
+    pub strict: bool,
     /// Print the names of the scenarios and exit
     #[arg(long)]
     pub list: bool,

@@ -23,6 +23,14 @@ impl Operation {
         }
     }
 
+    /// Returns what a session of the tool asks for.
+    pub(crate) const fn task(self) -> &'static str {
+        match self {
+            Self::Text => "conformance",
+            Self::WorkspaceEdit => "create answer.txt containing conformance followed by a newline",
+        }
+    }
+
     /// Returns the field of `execute` that carries the task's own text.
     #[must_use]
     pub const fn payload(self) -> &'static str {

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use cli_shell::clock;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, RwLock};
 
+use crate::conduct::Finding;
 use crate::excerpt;
 use crate::scenario::{Check, Rejection, Scenario};
 use crate::target::Target;
@@ -31,6 +32,8 @@ pub struct Runner {
     limits: Limits,
     /// What became of a mere start, once somebody has had to ask.
     start: OnceCell<Option<Observed>>,
+    /// Scenarios that measure a time run alone; the tool must not be the load that delays them.
+    alone: RwLock<()>,
 }
 
 impl Runner {
@@ -42,11 +45,22 @@ impl Runner {
             operation,
             limits,
             start: OnceCell::new(),
+            alone: RwLock::new(()),
         }
     }
 
     /// Runs one scenario as often as asked for, up to its first failure.
     pub async fn run(&self, scenario: &Scenario) -> Verdict {
+        if scenario.check.measures() {
+            let _alone = self.alone.write().await;
+            self.repeated(scenario).await
+        } else {
+            let _together = self.alone.read().await;
+            self.repeated(scenario).await
+        }
+    }
+
+    async fn repeated(&self, scenario: &Scenario) -> Verdict {
         let begin = clock::instant();
         let repeat = self.limits.repeat.get();
         let mut verdict = Verdict {
@@ -55,25 +69,43 @@ impl Runner {
             reason: None,
             duration: Duration::ZERO,
         };
+        if let Some(only) = scenario.only.filter(|only| *only != self.operation) {
+            verdict.status = Status::Skip;
+            verdict.reason = Some(format!("it is about `{only}`"));
+            return verdict;
+        }
         for count in 1..=repeat {
-            if let Err(reason) = self.once(scenario.check).await {
-                verdict.status = Status::Fail;
-                verdict.reason = Some(if repeat == 1 {
-                    reason
-                } else {
-                    format!("run {count} of {repeat}: {reason}")
-                });
-                break;
+            match self.once(scenario.check).await {
+                Ok(Finding::Kept) => {}
+                Ok(Finding::Skipped(reason)) => {
+                    verdict.status = Status::Skip;
+                    verdict.reason = Some(reason);
+                }
+                Err(reason) => {
+                    verdict.status = Status::Fail;
+                    verdict.reason = Some(if repeat == 1 {
+                        reason
+                    } else {
+                        format!("run {count} of {repeat}: {reason}")
+                    });
+                    break;
+                }
             }
         }
         verdict.duration = begin.elapsed();
         verdict
     }
 
-    async fn once(&self, check: Check) -> Result<(), String> {
-        match check.rejection(self.operation) {
-            None => session::valid(&self.target, self.operation, self.limits.session).await,
-            Some(rejection) => self.reject(&rejection).await,
+    async fn once(&self, check: Check) -> Result<Finding, String> {
+        if let Some(rejection) = check.rejection(self.operation) {
+            return self.reject(&rejection).await.map(|()| Finding::Kept);
+        }
+        let (target, operation, limit) = (&self.target, self.operation, self.limits.session);
+        match check {
+            Check::Session(trial) => trial.conduct(target, operation, limit).await,
+            _ => session::valid(target, operation, limit)
+                .await
+                .map(|()| Finding::Kept),
         }
     }
 

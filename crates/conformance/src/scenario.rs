@@ -1,9 +1,13 @@
 //! The scenarios by name, in the order in which they run and print.
 //!
 //! The table is data: a scenario says what is written and which answer is
-//! right; how a process is run and judged is elsewhere.
+//! right; how a process is run and judged is elsewhere. What `--strict` adds stands in a table
+//! of its own, behind this one.
+
+pub(crate) mod strict;
 
 use crate::Operation;
+use crate::conduct::Trial;
 use crate::wire::{FRAME_BYTES, Frame, TEXT_BYTES, quoted};
 
 /// One line of the report.
@@ -11,6 +15,8 @@ use crate::wire::{FRAME_BYTES, Frame, TEXT_BYTES, quoted};
 pub struct Scenario {
     /// The name that is printed and that `--only` takes.
     pub name: &'static str,
+    /// The only operation that it applies to, if it does not apply to both.
+    pub(crate) only: Option<Operation>,
     /// What is done and what must come of it.
     pub(crate) check: Check,
 }
@@ -24,6 +30,23 @@ pub(crate) enum Check {
     BadOpening(fn(Operation) -> Vec<u8>),
     /// A second frame that breaks one rule: `initialized` may come back, and nothing else.
     BadExecute(fn(Operation) -> Frame),
+    /// A first frame with one piece of its limits replaced.
+    BadLimits {
+        /// What is there once.
+        from: &'static str,
+        /// What comes in its place.
+        to: &'static str,
+    },
+    /// A first frame changed in a way that does not depend on the operation.
+    ChangedOpening(fn(Frame) -> Frame),
+    /// A second frame changed in a way that does not depend on the operation.
+    ChangedExecute(fn(Frame) -> Frame),
+    /// A second frame with another value, as raw JSON, for its payload.
+    BadPayload(&'static str),
+    /// Bytes instead of a second frame: `initialized` may come back, and nothing else.
+    BadSecond(fn(Operation) -> Vec<u8>),
+    /// A session in which all is as it should be, led and judged in a way of its own.
+    Session(Trial),
 }
 
 /// One thing to refuse, ready to be sent.
@@ -36,59 +59,108 @@ pub(crate) struct Rejection {
 }
 
 impl Check {
+    /// Whether a time is measured, which a busy machine would spoil.
+    pub(crate) fn measures(self) -> bool {
+        match self {
+            Self::ValidSession => true,
+            Self::Session(trial) => trial.measures(),
+            _ => false,
+        }
+    }
+
     /// Returns what to send, unless the check is a session of its own kind.
     pub(crate) fn rejection(self, operation: Operation) -> Option<Rejection> {
         match self {
-            Self::ValidSession => None,
-            Self::BadOpening(wire) => Some(Rejection {
-                wire: wire(operation),
-                answer: Vec::new(),
-            }),
-            Self::BadExecute(frame) => Some(Rejection {
-                wire: [Frame::initialize(operation).line(), frame(operation).line()].concat(),
-                answer: Frame::initialized(operation).line(),
-            }),
+            Self::ValidSession | Self::Session(_) => None,
+            Self::BadOpening(wire) => Some(opening(wire(operation))),
+            Self::BadLimits { from, to } => Some(opening(
+                Frame::initialize(operation).edit("limits", from, to).line(),
+            )),
+            Self::ChangedOpening(change) => {
+                Some(opening(change(Frame::initialize(operation)).line()))
+            }
+            Self::ChangedExecute(change) => Some(after_opening(
+                operation,
+                &change(Frame::execute(operation)).line(),
+            )),
+            Self::BadPayload(raw) => {
+                let frame = Frame::execute(operation).set(operation.payload(), raw);
+                Some(after_opening(operation, &frame.line()))
+            }
+            Self::BadExecute(frame) => Some(after_opening(operation, &frame(operation).line())),
+            Self::BadSecond(wire) => Some(after_opening(operation, &wire(operation))),
         }
     }
 }
 
-/// A name that no scenario has.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no scenario `{name}`")]
-pub struct UnknownScenario {
-    name: String,
-}
-
-/// Returns the scenarios of these names, in the order of the table; all of them if none is named.
-///
-/// # Errors
-/// A name that no scenario has.
-pub fn select(names: &[String]) -> Result<Vec<Scenario>, UnknownScenario> {
-    match names
-        .iter()
-        .find(|name| all().iter().all(|scenario| scenario.name != **name))
-    {
-        Some(name) => Err(UnknownScenario {
-            name: bounded::text::visible(name),
-        }),
-        None if names.is_empty() => Ok(all().to_vec()),
-        None => Ok(all()
-            .iter()
-            .filter(|scenario| names.iter().any(|name| name == scenario.name))
-            .copied()
-            .collect()),
+fn opening(wire: Vec<u8>) -> Rejection {
+    Rejection {
+        wire,
+        answer: Vec::new(),
     }
 }
 
-/// Returns every scenario, in order.
-#[must_use]
-pub fn all() -> &'static [Scenario] {
-    SCENARIOS
+fn after_opening(operation: Operation, second: &[u8]) -> Rejection {
+    Rejection {
+        wire: [&Frame::initialize(operation).line(), second].concat(),
+        answer: Frame::initialized(operation).line(),
+    }
+}
+
+/// A name that cannot be run.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum UnknownScenario {
+    /// No scenario has it.
+    #[error("there is no scenario `{name}`")]
+    Name {
+        /// The name, fit to be shown.
+        name: String,
+    },
+    /// It belongs to `--strict`, which was not asked for.
+    #[error("the scenario `{name}` belongs to `--strict`")]
+    Strict {
+        /// The name.
+        name: &'static str,
+    },
+}
+
+/// Returns the scenarios of these names, in the order of the tables; all of them if none is named.
+///
+/// # Errors
+/// A name that no scenario has, or that only `strict` has.
+pub fn select(names: &[String], strict: bool) -> Result<Vec<Scenario>, UnknownScenario> {
+    let table: Vec<Scenario> = if strict {
+        all().collect()
+    } else {
+        SCENARIOS.to_vec()
+    };
+    for name in names {
+        if table.iter().any(|scenario| scenario.name == *name) {
+            continue;
+        }
+        return Err(match all().find(|scenario| scenario.name == *name) {
+            Some(Scenario { name, .. }) => UnknownScenario::Strict { name },
+            None => UnknownScenario::Name {
+                name: bounded::text::visible(name),
+            },
+        });
+    }
+    let chosen = |scenario: &Scenario| names.iter().any(|name| name == scenario.name);
+    Ok(table
+        .into_iter()
+        .filter(|scenario| names.is_empty() || chosen(scenario))
+        .collect())
+}
+
+/// Returns every scenario, in order, those of `--strict` last.
+pub fn all() -> impl Iterator<Item = Scenario> {
+    SCENARIOS.iter().chain(strict::SCENARIOS).copied()
 }
 
 const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "valid-session",
+        only: None,
         check: Check::ValidSession,
     },
     bad_opening("blank-frame", |_| b"\n".to_vec()),
@@ -182,6 +254,7 @@ const SCENARIOS: &[Scenario] = &[
 const fn bad_opening(name: &'static str, wire: fn(Operation) -> Vec<u8>) -> Scenario {
     Scenario {
         name,
+        only: None,
         check: Check::BadOpening(wire),
     }
 }
@@ -189,6 +262,7 @@ const fn bad_opening(name: &'static str, wire: fn(Operation) -> Vec<u8>) -> Scen
 const fn bad_execute(name: &'static str, frame: fn(Operation) -> Frame) -> Scenario {
     Scenario {
         name,
+        only: None,
         check: Check::BadExecute(frame),
     }
 }
@@ -215,7 +289,7 @@ mod tests {
     const OPERATIONS: [Operation; 2] = [Operation::Text, Operation::WorkspaceEdit];
 
     fn rejection(name: &str, operation: Operation) -> Rejection {
-        let scenario = all().iter().find(|one| one.name == name).unwrap();
+        let scenario = all().find(|one| one.name == name).unwrap();
         scenario.check.rejection(operation).unwrap()
     }
 
@@ -225,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_names_and_their_order_are_fixed() {
-        let names: Vec<&str> = all().iter().map(|one| one.name).collect();
+        let names: Vec<&str> = SCENARIOS.iter().map(|one| one.name).collect();
         assert_eq!(
             names,
             [
@@ -266,14 +340,35 @@ mod tests {
                 .map(|name| (*name).to_owned())
                 .collect::<Vec<_>>()
         };
-        let chosen = select(&names(&["wrong-id", "blank-frame", "wrong-id"])).unwrap();
+        let chosen = select(&names(&["wrong-id", "blank-frame", "wrong-id"]), false).unwrap();
         assert_eq!(
             chosen.iter().map(|one| one.name).collect::<Vec<_>>(),
             ["blank-frame", "wrong-id"]
         );
-        assert_eq!(select(&[]).unwrap().len(), 26);
-        let error = select(&names(&["wrong-id", "blank\u{1b}"])).unwrap_err();
+        assert_eq!(select(&[], false).unwrap().len(), 26);
+        let error = select(&names(&["wrong-id", "blank\u{1b}"]), true).unwrap_err();
         assert_eq!(error.to_string(), "there is no scenario `blank\\u{1b}`");
+    }
+
+    #[test]
+    fn strict_adds_behind_the_others_and_only_when_asked_for() {
+        let strict = select(&[], true).unwrap();
+        let (first, more) = strict.split_at(26);
+        assert!(
+            first
+                .iter()
+                .zip(SCENARIOS)
+                .all(|(one, other)| one.name == other.name)
+        );
+        assert!(more.len() > 90);
+        let names: std::collections::BTreeSet<&str> = strict.iter().map(|one| one.name).collect();
+        assert_eq!(names.len(), strict.len(), "a name is there twice");
+        let name = ["slow-reader".to_owned()];
+        assert_eq!(select(&name, true).unwrap().len(), 1);
+        assert_eq!(
+            select(&name, false).unwrap_err().to_string(),
+            "the scenario `slow-reader` belongs to `--strict`"
+        );
     }
 
     #[test]
@@ -285,7 +380,7 @@ mod tests {
             ]
             .concat();
             let mut seen = vec![valid];
-            for scenario in all() {
+            for scenario in all().filter(|one| one.only.is_none_or(|only| only == operation)) {
                 if let Some(rejection) = scenario.check.rejection(operation) {
                     assert!(
                         !seen.contains(&rejection.wire),
@@ -295,7 +390,7 @@ mod tests {
                     seen.push(rejection.wire);
                 }
             }
-            assert_eq!(seen.len(), 26);
+            assert!(seen.len() > 80, "{}", seen.len());
         }
     }
 

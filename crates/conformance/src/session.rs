@@ -1,23 +1,18 @@
 //! The valid session: the plugin is run as a Worker runs it, and must come to a real result.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::Duration;
 
 use forge_plugin_host::{PluginCommand, RunError, RunLimits};
 use forge_plugin_protocol::{Capability, Operation as Request, Outcome};
-use process_tree::{Capture, Spec, capture_direct};
-use safe_fs::PrivateTempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::ground::{Git, temporary};
 use crate::run::explain;
 use crate::{Operation, Target, excerpt};
 
-const INPUT: &str = "conformance";
-const INSTRUCTION: &str = "create answer.txt containing conformance followed by a newline";
 const WORKSPACE_TIMEOUT: Duration = Duration::from_secs(10);
 const OUTPUT_BYTES: u64 = 1_048_576;
-const GIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Leads one session and says what is wrong with it, if anything is.
 pub(crate) async fn valid(
@@ -32,7 +27,7 @@ pub(crate) async fn valid(
 }
 
 async fn text(target: &Target, timeout: Duration) -> Result<(), String> {
-    let request = Request::text(INPUT).map_err(|error| explain(&error))?;
+    let request = Request::text(Operation::Text.task()).map_err(|error| explain(&error))?;
     match lead(target, &request, &[Capability::Text], timeout).await? {
         Outcome::Text(output) if output.as_str().is_empty() => {
             Err("expected an output that is not empty, got an empty one".to_owned())
@@ -53,24 +48,15 @@ const OFFER: [Capability; 4] = [
 ];
 
 async fn workspace_edit(target: &Target, timeout: Duration) -> Result<(), String> {
-    let root = fs_err::canonicalize(std::env::temp_dir()).map_err(|error| tool_failed(&error))?;
-    let directory =
-        PrivateTempDir::new_in(&root, "forge-conformance-").map_err(|error| tool_failed(&error))?;
+    let directory = temporary()?;
     let git = Git {
         target,
         directory: directory.path(),
     };
-    git.run(&["init", "--quiet"]).await?;
-    git.run(&[
-        "commit",
-        "--quiet",
-        "--allow-empty",
-        "--message",
-        "chore: empty base",
-    ])
-    .await?;
+    git.prepare().await?;
     let workspace = directory.path().to_string_lossy();
-    let request = Request::workspace_edit(&workspace, INSTRUCTION, WORKSPACE_TIMEOUT)
+    let instruction = Operation::WorkspaceEdit.task();
+    let request = Request::workspace_edit(&workspace, instruction, WORKSPACE_TIMEOUT)
         .map_err(|error| explain(&error))?;
     match lead(target, &request, &OFFER, timeout).await? {
         Outcome::Workspace { .. } => {}
@@ -150,54 +136,4 @@ fn texts(argv: &[OsString]) -> Result<Vec<String>, String> {
                 excerpt::message(&argument.to_string_lossy())
             )
         })
-}
-
-/// A git that sees neither the user's configuration nor the tool's environment.
-struct Git<'a> {
-    target: &'a Target,
-    directory: &'a Path,
-}
-
-impl Git<'_> {
-    async fn run(&self, args: &[&str]) -> Result<Vec<u8>, String> {
-        let path = self
-            .target
-            .env
-            .iter()
-            .filter(|(name, _)| name == "PATH")
-            .cloned();
-        let spec = Spec::new(["git"].iter().chain(args).copied())
-            .env(path)
-            .env([
-                ("HOME", "/nonexistent"),
-                ("LC_ALL", "C"),
-                ("GIT_CONFIG_NOSYSTEM", "1"),
-                ("GIT_CONFIG_GLOBAL", "/dev/null"),
-                ("GIT_AUTHOR_NAME", "Conformance"),
-                ("GIT_AUTHOR_EMAIL", "conformance@localhost"),
-                ("GIT_COMMITTER_NAME", "Conformance"),
-                ("GIT_COMMITTER_EMAIL", "conformance@localhost"),
-            ])
-            .cwd(self.directory);
-        let limits = Capture::new(GIT_TIMEOUT, OUTPUT_BYTES);
-        let done = capture_direct(spec, limits, &CancellationToken::new())
-            .await
-            .map_err(|error| tool_failed(&error))?;
-        if done.exit.is_success() {
-            return Ok(done.stdout);
-        }
-        let said = excerpt::tail(&done.stderr).unwrap_or_else(|| "nothing".to_owned());
-        Err(format!(
-            "the tool could not prepare or examine a workspace: git {}: {}; stderr: {said}",
-            args.join(" "),
-            done.exit.status
-        ))
-    }
-}
-
-fn tool_failed(error: &dyn std::error::Error) -> String {
-    format!(
-        "the tool could not prepare or examine a workspace: {}",
-        explain(error)
-    )
 }

@@ -145,7 +145,7 @@ async fn read_up_to(
     true
 }
 
-async fn keep_tail(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
+pub(crate) async fn keep_tail(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     let Some(mut from) = from else { return };
     while from.read_buf(into).await.is_ok_and(|count| count > 0) {
         if into.len() > 2 * STDERR_TAIL {

@@ -12,7 +12,7 @@ use process_tree::Wrapper;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::run::{Limits, Runner};
-use crate::scenario::{Scenario, select};
+use crate::scenario::{Scenario, UnknownScenario, select};
 use crate::{Args, Report, ReportFormat, Target};
 
 /// Returns the definition of the command line.
@@ -27,8 +27,12 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn tool(args: Args) -> Result<ExitCode, CliError> {
-    let scenarios = select(&args.only).map_err(|error| {
-        CliError::usage(error).hint("`--list` prints the names of the scenarios")
+    let scenarios = select(&args.only, args.strict).map_err(|error| {
+        let hint = match error {
+            UnknownScenario::Name { .. } => "`--list --strict` prints the names of the scenarios",
+            UnknownScenario::Strict { .. } => "add `--strict` in front of the plugin",
+        };
+        CliError::usage(error).hint(hint)
     })?;
     let ui = Ui::new(&GlobalOpts {
         quiet: args.quiet,
@@ -63,8 +67,12 @@ fn tool(args: Args) -> Result<ExitCode, CliError> {
     })?;
     ui.raw(report.end().as_bytes())?;
     let totals = report.totals();
+    let skipped = match totals.skipped {
+        0 => String::new(),
+        count => format!(", {count} skipped"),
+    };
     ui.status(format_args!(
-        "{} passed, {} failed",
+        "{} passed, {} failed{skipped}",
         totals.passed, totals.failed
     ));
     Ok(if totals.failed == 0 {

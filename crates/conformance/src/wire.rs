@@ -15,6 +15,16 @@ pub(crate) const FRAME_BYTES: usize = 1_048_576;
 /// The bytes that an input or an instruction may have.
 pub(crate) const TEXT_BYTES: usize = 65_536;
 
+/// Every capability that protocol v1 has.
+pub(crate) const CAPABILITIES: [&str; 6] = [
+    "text",
+    "workspace_edit",
+    "progress",
+    "cancel",
+    "commit_subject",
+    "agent_report",
+];
+
 const LIMITS: &str = concat!(
     r#"{"frame_bytes":1048576,"progress_frames":128,"text_bytes":65536,"#,
     r#""progress_text_bytes":1024,"commit_subject_bytes":256}"#
@@ -55,6 +65,11 @@ impl Frame {
         }
     }
 
+    /// Makes a `cancel`.
+    pub(crate) fn cancel() -> Self {
+        Self::of("cancel")
+    }
+
     fn of(kind: &str) -> Self {
         Self(Vec::new())
             .with("version", r#""v1""#)
@@ -65,6 +80,28 @@ impl Frame {
     /// Appends a member, also one that is there already.
     pub(crate) fn with(mut self, name: &'static str, raw: &str) -> Self {
         self.0.push((name, raw.to_owned()));
+        self
+    }
+
+    /// Leaves a member out.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.0.retain(|(own, _)| *own != name);
+        self
+    }
+
+    /// Gives a member another key, which stands in the quotes as it is.
+    pub(crate) fn rename(mut self, from: &str, to: &'static str) -> Self {
+        for (own, _) in &mut self.0 {
+            if *own == from {
+                *own = to;
+            }
+        }
+        self
+    }
+
+    /// Writes the members from the last to the first.
+    pub(crate) fn reversed(mut self) -> Self {
+        self.0.reverse();
         self
     }
 
@@ -111,6 +148,12 @@ impl Frame {
         bytes.push(b'\n');
         bytes
     }
+}
+
+/// Writes a list of capabilities.
+pub(crate) fn list(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    format!("[{}]", names.join(","))
 }
 
 /// Puts a text of harmless ASCII into quotes.

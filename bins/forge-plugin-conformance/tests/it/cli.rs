@@ -21,6 +21,61 @@ fn the_list_holds_the_names_in_order() {
 }
 
 #[test]
+fn strict_lists_and_names_more() {
+    let usual = stdout(&run(&["--list"]));
+    let strict = stdout(&run(&["--list", "--strict"]));
+    let more = strict.strip_prefix(usual.as_str()).unwrap();
+    assert!(more.lines().count() > 90, "{more}");
+    for name in ["limit-missing", "payload-lone-surrogate", "slow-reader"] {
+        assert!(more.lines().any(|line| line == name), "{name}");
+    }
+    let plugin = example();
+    let plugin = plugin.to_str().unwrap();
+    let output = run(&["--strict", "--only", "limit-missing", plugin]);
+    assert_eq!(stdout(&output), "PASS limit-missing\n");
+    let output = run(&["--only", "limit-missing", plugin]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("belongs to `--strict`"), "{said}");
+}
+
+#[test]
+fn what_does_not_apply_is_skipped_and_does_not_fail() {
+    let plugin = example();
+    let run = |format: &str| {
+        let names = ["--only", "progress-count", "--only", "timeout-zero"];
+        let args = ["--strict", "--format", format];
+        tool(args.iter().chain(&names).chain([&plugin.to_str().unwrap()]))
+    };
+    let output = run("human");
+    assert_eq!(
+        stdout(&output),
+        "SKIP timeout-zero\n    it is about `workspace_edit`\n\
+         SKIP progress-count\n    the plugin does not select `progress`\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "0 passed, 0 failed, 2 skipped\n"
+    );
+    let records = stdout(&run("json"));
+    let (first, last) = (records.lines().next(), records.lines().last());
+    assert_eq!(
+        first,
+        Some(
+            "{\"name\":\"timeout-zero\",\"status\":\"skip\",\"reason\":\"it is about `workspace_edit`\"}"
+        )
+    );
+    assert_eq!(last, Some("{\"passed\":0,\"failed\":0,\"skipped\":2}"));
+    let document = stdout(&run("junit"));
+    assert!(document.contains("skipped=\"2\""), "{document}");
+    assert!(
+        document.contains("<skipped message=\"the plugin does not select `progress`\"/>"),
+        "{document}"
+    );
+}
+
+#[test]
 fn lines_go_to_stdout_and_the_summary_to_stderr() {
     let plugin = example();
     let plugin = plugin.to_str().unwrap();

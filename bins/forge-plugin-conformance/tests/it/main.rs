@@ -8,6 +8,8 @@ mod example;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod mutation;
+#[cfg(test)]
 mod no_plugin;
 #[cfg(test)]
 mod support;

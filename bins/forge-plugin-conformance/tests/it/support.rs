@@ -49,14 +49,20 @@ pub(crate) const EXECUTES: [&str; 8] = [
 ];
 
 pub(crate) fn tool<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test drives the program as a user does"
-    )]
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_forge-plugin-conformance"))
-        .args(args)
-        .output();
-    output.unwrap()
+    program().args(args).output().unwrap()
+}
+
+/// Runs the tool with a home of its own, for plugins that write there.
+pub(crate) fn tool_with_home<A: AsRef<OsStr>>(home: &Path, args: &[A]) -> Output {
+    program().args(args).env("HOME", home).output().unwrap()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test drives the program as a user does"
+)]
+fn program() -> std::process::Command {
+    std::process::Command::new(env!("CARGO_BIN_EXE_forge-plugin-conformance"))
 }
 
 /// Runs the tool again, twice at most, while the valid session fails for being late.
