@@ -44,7 +44,7 @@ pub enum SecretError {
     },
 }
 
-/// A secret text of 1 to [`SECRET_BYTES`] visible ASCII characters.
+/// A secret text of 1 to `SECRET_BYTES` visible ASCII characters.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 

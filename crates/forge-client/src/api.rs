@@ -37,7 +37,7 @@ pub(crate) struct Filter {
 }
 
 impl GateClient {
-    /// Submits a job under a key; see [`GateClient::submit`] for what happens on a bad network.
+    /// Submits a job under a key; see `GateClient::submit` for what happens on a bad network.
     ///
     /// # Errors
     /// The Gate refuses it, or it is not known whether the Gate accepted it.

@@ -221,7 +221,15 @@ fn plugin_suites(root: &Path) -> Result<Verdict> {
 fn portable(root: &Path) -> Result<Verdict> {
     let nextest = tools::nextest(root)?;
     let status = Command::new(nextest)
-        .args(["nextest", "run", "--locked", "--package", "process-tree"])
+        .args([
+            "nextest",
+            "run",
+            "--locked",
+            "--package",
+            "process-tree",
+            "--package",
+            "forge-plugin-host",
+        ])
         .env("RUSTFLAGS", "--cfg portable_process")
         .env("CARGO_TARGET_DIR", portable_target(root))
         .current_dir(root)
