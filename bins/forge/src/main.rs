@@ -1,9 +1,8 @@
 //! The operator's command, and under hidden names every program that `forge demo` starts.
-use std::process::ExitCode;
-
 use clap::{Parser, Subcommand};
 use cli_shell::{GlobalOpts, Ui};
-use reference_plugins::{exec_plugin, ref_plugin};
+use reference_plugins::{codex_plugin, exec_plugin, ref_plugin};
+use std::process::ExitCode;
 
 /// Submits tasks, follows them, and fetches the commits that they made.
 #[derive(Debug, Parser)]
@@ -30,6 +29,7 @@ fn main() -> ExitCode {
     match args.get(1).and_then(|role| role.to_str()) {
         Some("__gate") => gate::main_from(under("forge-gate")),
         Some("__worker") => worker::main_from(under("forge-worker")),
+        Some("__codex-plugin") => codex_plugin::main_from(under(codex_plugin::NAME)),
         Some("__exec-plugin") => exec_plugin::main_from(under(exec_plugin::NAME)),
         Some("__ref-plugin") => ref_plugin::main_from(under("forge-ref-plugin")),
         _ => cli_shell::main_with(args, |forge: Forge| match &forge.command {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::repository::repository;
 use crate::support::Place;
 
 /// What every script starts with: the files by name, the task read, the workspace entered.
@@ -39,39 +40,4 @@ pub(crate) fn e2e(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../e2e")
         .join(name)
-}
-
-/// Makes a repository with one commit.
-pub(crate) fn repository(folder: &Path) {
-    git(folder, &["init", "-q", "-b", "main", "."]);
-    std::fs::write(folder.join("greeting.txt"), "hello\n").unwrap();
-    git(folder, &["add", "."]);
-    git(folder, &["commit", "-q", "-m", "base"]);
-}
-
-/// Runs git as a person with a name does.
-pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
-    #[expect(clippy::disallowed_methods, reason = "a test makes its repository")]
-    let output = std::process::Command::new("git")
-        .args([
-            "-c",
-            "user.name=Test",
-            "-c",
-            "user.email=test@example.invalid",
-        ])
-        .args(words)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "git {words:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
 }

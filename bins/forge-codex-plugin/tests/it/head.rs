@@ -3,7 +3,8 @@
 use serde_json::json;
 use test_case::test_case;
 
-use crate::fake::{bare, git, place, repository};
+use crate::fake::{bare, place};
+use crate::repository::{git, repository};
 use crate::support::Session;
 
 const DONE: &str = "\nprintf '%s' \"$good\" >\"$final\"";

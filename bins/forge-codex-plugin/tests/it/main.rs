@@ -1,4 +1,8 @@
 //! The plugin as its host sees it, with stand-ins for the Codex CLI and with the real one.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests start the programs that they judge"
+)]
 
 #[cfg(test)]
 mod answers;
@@ -12,6 +16,9 @@ mod head;
 mod provider;
 #[cfg(test)]
 mod real;
+#[cfg(test)]
+#[path = "../../../forge/tests/it/repository.rs"]
+mod repository;
 #[cfg(test)]
 mod start;
 #[cfg(test)]

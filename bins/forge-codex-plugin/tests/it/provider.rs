@@ -1,15 +1,15 @@
-//! The real Codex CLI, and a model provider on loopback that it talks to.
+//! The real Codex CLI, and a model provider on loopback that it talks to. The tests of `forge` take
+//! this file too; `crate::PROGRAM` is the program under test.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::fake::{e2e, repository};
-use crate::support::Place;
+/// The variable that the configuration takes the provider's key from.
+pub(crate) const KEY: &str = "CODEX_TEST_KEY";
 
 /// The real CLI. Tests that need it fail without it; they are never skipped.
 pub(crate) fn real_codex() -> PathBuf {
-    #[expect(clippy::disallowed_methods, reason = "`cargo xtask ci` names the CLI")]
     let named = std::env::var_os("FORGE_TEST_CODEX");
     let path = match named {
         Some(path) => PathBuf::from(path),
@@ -37,9 +37,8 @@ pub(crate) struct Provider {
 impl Provider {
     /// Answers with one command and then with the final message.
     pub(crate) fn start(command: &str, last: &str) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "a test starts its provider")]
         let mut child = Command::new("python3")
-            .arg(e2e("codex-provider.py"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../e2e/codex-provider.py"))
             .args([command, last])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -61,27 +60,13 @@ impl Drop for Provider {
     }
 }
 
-/// Folders in which the real CLI works with a provider on this port.
-pub(crate) fn place(port: u16) -> Place {
-    let mut place = Place::new();
-    repository(&place.workspace());
-    let home = place.start().join("codex-home");
-    configure(&home, port);
-    // The CLI runs the login shell of whoever runs the tests; what that starts is not for us to end.
-    place.set("HOME", place.start());
-    place.set("CODEX_BIN", real_codex());
-    place.set("CODEX_HOME", home);
-    place.set("CODEX_TEST_KEY", "any");
-    place
-}
-
 /// Writes the configuration of the CLI.
-fn configure(home: &Path, port: u16) {
+pub(crate) fn configure(home: &Path, port: u16) {
     std::fs::create_dir(home).unwrap();
     let config = format!(
         "model = \"stand-in\"\nmodel_provider = \"stand-in\"\n\n\
          [model_providers.stand-in]\nname = \"stand-in\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
-         env_key = \"CODEX_TEST_KEY\"\nwire_api = \"responses\"\n"
+         env_key = \"{KEY}\"\nwire_api = \"responses\"\n"
     );
     std::fs::write(home.join("config.toml"), config).unwrap();
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::fake::git;
-use crate::provider::{Provider, place};
-use crate::support::{OFFER, Session, eventually, now};
+use crate::provider::{KEY, Provider, configure, real_codex};
+use crate::repository::{git, repository};
+use crate::support::{OFFER, Place, Session, eventually, now};
 
 const FINAL: &str = r#"{"commit_subject":"feat: answer","summary":"Wrote the answer.","changes":["answer.txt is new"]}"#;
 
@@ -103,4 +103,18 @@ fn running(argument: &str) -> bool {
             std::fs::read(process.path().join("cmdline"))
                 .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&needle))
         })
+}
+
+/// Folders in which the real CLI works with a provider on this port.
+fn place(port: u16) -> Place {
+    let mut place = Place::new();
+    repository(&place.workspace());
+    let home = place.start().join("codex-home");
+    configure(&home, port);
+    // The CLI runs the login shell of whoever runs the tests; what that starts is not for us to end.
+    place.set("HOME", place.start());
+    place.set("CODEX_BIN", real_codex());
+    place.set("CODEX_HOME", home);
+    place.set(KEY, "any");
+    place
 }

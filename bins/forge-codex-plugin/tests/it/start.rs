@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::fake::{place, repository};
+use crate::fake::place;
+use crate::repository::repository;
 use crate::support::{OFFER, Place, Session, script};
 
 const DONE: &str = "printf '%s' \"$good\" >\"$final\"";
@@ -161,10 +162,6 @@ fn private_files_are_never_put_into_the_workspace() {
 #[test]
 fn usage_errors_exit_with_2_and_say_nothing_on_stdout() {
     for args in [&["exec"][..], &["--", "codex"], &["--sandbox", "none"]] {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a test drives the program as a user does"
-        )]
         let output = std::process::Command::new(crate::PROGRAM)
             .args(args)
             .output()

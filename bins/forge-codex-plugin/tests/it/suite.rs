@@ -18,7 +18,6 @@ fn the_script_runs_the_suite_against_every_reference_plugin() {
             "`{name}` is not built; run `cargo build -p {name}`"
         );
     }
-    #[expect(clippy::disallowed_methods, reason = "the test is about a script")]
     let output = Command::new("sh")
         .arg(e2e("plugin-conformance.sh"))
         .env("FORGE_BIN_DIR", programs)

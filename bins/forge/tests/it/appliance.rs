@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::repository::{git, repository};
+
 /// Long enough for a loaded machine, short enough to notice a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -31,6 +33,10 @@ pub(crate) struct Setup {
     /// The argument vector of the workspace plugin behind `forge __exec-plugin --`; `@FOLDER@`
     /// stands for the throwaway folder.
     pub(crate) command: Vec<String>,
+    /// The argument vector of another workspace plugin, in place of the whole of that.
+    pub(crate) plugin: Option<Vec<String>>,
+    /// Variables of the Worker that the workspace plugin gets; `@FOLDER@` likewise.
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
 
 impl Default for Setup {
@@ -39,6 +45,8 @@ impl Default for Setup {
             lease_ttl: "3s",
             plugin_timeout: "30s",
             command: words(&["/bin/sh", "-c", "cat > answer.txt"]),
+            plugin: None,
+            variables: Vec::new(),
         }
     }
 }
@@ -48,6 +56,7 @@ pub(crate) struct Appliance {
     folder: tempfile::TempDir,
     port: u16,
     base: String,
+    variables: Vec<(&'static str, String)>,
     gate: Option<Child>,
     workers: Vec<Child>,
 }
@@ -77,6 +86,7 @@ impl Appliance {
             folder,
             port,
             base,
+            variables: setup.variables.clone(),
             gate: None,
             workers: Vec::new(),
         };
@@ -245,6 +255,11 @@ impl Appliance {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("CANARY", "canary-environment-77")
+            .envs(
+                self.variables
+                    .iter()
+                    .map(|(name, value)| (name, self.placed(value))),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -252,10 +267,16 @@ impl Appliance {
             .unwrap()
     }
 
+    /// Puts the throwaway folder in.
+    fn placed(&self, text: &str) -> String {
+        text.replace("@FOLDER@", &self.folder.path().to_string_lossy())
+    }
+
     fn gate_config(&self, setup: &Setup) -> Value {
+        let environment = names(setup);
         let execution = |plugin: &str| {
             json!({
-                "plugin_id": plugin, "environment": ["PATH"], "plugin_timeout": setup.plugin_timeout,
+                "plugin_id": plugin, "environment": environment, "plugin_timeout": setup.plugin_timeout,
                 "check_timeout": "20s", "git_timeout": "20s", "cleanup_timeout": "10s",
                 "plugin_output_bytes": 1_048_576, "check_output_bytes": 2048, "git_output_bytes": 1_048_576
             })
@@ -277,13 +298,10 @@ impl Appliance {
 
     fn worker_config(&self, setup: &Setup) -> Value {
         let mut edit = words(&[FORGE, "__exec-plugin", "--"]);
-        let folder = self.folder.path().to_string_lossy();
-        edit.extend(
-            setup
-                .command
-                .iter()
-                .map(|word| word.replace("@FOLDER@", &folder)),
-        );
+        edit.extend(setup.command.iter().map(|word| self.placed(word)));
+        if let Some(plugin) = &setup.plugin {
+            edit.clone_from(plugin);
+        }
         json!({
             "version": 1,
             "gate_url": format!("ws://127.0.0.1:{}", self.port),
@@ -299,7 +317,7 @@ impl Appliance {
                 {"id": "text", "argv": [FORGE, "__ref-plugin"]},
                 {"id": "edit", "argv": edit}
             ],
-            "environment_allowlist": ["PATH"],
+            "environment_allowlist": names(setup),
             "check_environment_allowlist": ["PATH"],
             "ceilings": {
                 "plugin_timeout": "60s", "check_timeout": "60s", "git_timeout": "60s", "cleanup_timeout": "60s",
@@ -318,35 +336,15 @@ impl Drop for Appliance {
     }
 }
 
+/// The variables that the workspace plugin gets.
+fn names(setup: &Setup) -> Vec<&'static str> {
+    let more = setup.variables.iter().map(|(name, _)| *name);
+    ["PATH"].into_iter().chain(more).collect()
+}
+
 /// Owned words.
 pub(crate) fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Runs git and returns its output without the last line end.
-pub(crate) fn git(folder: &Path, words: &[&str]) -> String {
-    let output = Command::new("git")
-        .args([
-            "-c",
-            "user.name=Test",
-            "-c",
-            "user.email=test@example.invalid",
-        ])
-        .args(words)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "git {words:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
 }
 
 /// Sends a signal to one process that the test started.
@@ -389,14 +387,6 @@ pub(crate) fn processes_with(text: &str) -> Vec<u32> {
         }
     }
     found
-}
-
-fn repository(folder: &Path) -> String {
-    git(folder, &["init", "-q", "-b", "main", "."]);
-    fs::write(folder.join("greeting.txt"), "hello\n").unwrap();
-    git(folder, &["add", "."]);
-    git(folder, &["commit", "-q", "-m", "base"]);
-    git(folder, &["rev-parse", "HEAD"])
 }
 
 fn secret(path: &Path, text: &str) {

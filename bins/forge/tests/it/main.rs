@@ -8,8 +8,18 @@
 #[cfg(test)]
 mod appliance;
 #[cfg(test)]
+mod codex;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod main_job;
 #[cfg(test)]
 mod privacy;
+#[cfg(test)]
+#[path = "../../../forge-codex-plugin/tests/it/provider.rs"]
+mod provider;
+#[cfg(test)]
+mod repository;
+
+#[cfg(test)]
+const PROGRAM: &str = appliance::FORGE;
