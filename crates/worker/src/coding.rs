@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bounded::{CommitSubject, GitSha, ReportText};
 use forge_domain::{
-    AgentReport, Author, Completion, EvidenceRecord, ExecutionLimits, Reason, WorkerFailure,
+    AgentReport, Author, Completion, EvidenceRecord, ExecutionLimits, Reason, Stage, WorkerFailure,
 };
 use forge_plugin_protocol::{Operation, Outcome, Report};
 use gate_link::LeaseKey;
@@ -217,11 +217,10 @@ impl CodingJob {
             .map_err(|error| step.error(&error))?;
         let mut environment = self.terms.environment.clone();
         environment.push(("TMPDIR".into(), place.runtime.tmp().into()));
-        let cancel = &self.control.cancel;
         match self
             .bench
             .plugins
-            .run(&self.terms, environment, &operation, cancel)
+            .run(&self.terms, environment, &operation, &self.control)
             .await
         {
             Ok(Outcome::Workspace { subject, report }) => Ok((subject, report)),
@@ -248,7 +247,12 @@ impl CodingJob {
             recorder,
             cancel: &self.control.cancel,
         };
-        let (records, verdict) = run_checks(&bench, self.coding.task.tests()).await;
+        let tests = self.coding.task.tests();
+        if !tests.is_empty() {
+            self.control.activity.reached(Stage::Testing);
+        }
+        let (records, verdict) = run_checks(&bench, tests).await;
+        self.control.activity.reached(Stage::PreparingResult);
         evidence.extend(records);
         let (result, detail) = match verdict {
             Verdict::Passed => return Ok(()),

@@ -9,6 +9,8 @@ use gate_link::Lease;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::Reporter;
+
 /// A future with a task of its own.
 pub(crate) type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -25,6 +27,8 @@ pub(crate) struct Control {
     pub(crate) cancel: CancellationToken,
     /// Whether the attempt may still leave traces.
     pub(crate) fence: Fence,
+    /// Takes the stages that the job reaches.
+    pub(crate) activity: Reporter,
 }
 
 /// Tells a job whether its lease still holds, whatever its tasks have slept through.

@@ -6,6 +6,7 @@
 //! clones over a network; it sends no byte that a plugin or check printed.
 
 mod acceptance;
+mod activity;
 mod backoff;
 mod checks;
 mod cli;

@@ -10,10 +10,10 @@ use forge_domain::Reason;
 use forge_plugin_host::{PluginCommand, RunError, RunLimits};
 use forge_plugin_protocol::{Capability, Operation, Outcome};
 use process_tree::Wrapper;
-use tokio_util::sync::CancellationToken;
 
 use crate::acceptance::{Environment, Terms};
 use crate::config::PluginEntry;
+use crate::execution::Control;
 use crate::plugin_identity::PluginIdentities;
 
 /// The whole offer for a text operation.
@@ -50,7 +50,7 @@ impl PluginRunner {
         terms: &Terms,
         environment: Environment,
         operation: &Operation,
-        cancel: &CancellationToken,
+        control: &Control,
     ) -> Result<Outcome, PluginFailure> {
         self.note_identity(&terms.plugin).await;
         let command = PluginCommand {
@@ -64,7 +64,8 @@ impl PluginRunner {
         };
         let offer = offer(&terms.plugin, operation);
         let mut progress = |progress: forge_plugin_protocol::Progress| {
-            // Live activity, once it is negotiated, starts from here.
+            // The text stays here.
+            control.activity.plugin(progress.stage);
             tracing::debug!(sequence = progress.sequence, stage = ?progress.stage, "plugin progress");
         };
         forge_plugin_host::run(
@@ -73,13 +74,13 @@ impl PluginRunner {
             operation,
             &offer,
             &limits,
-            cancel,
+            &control.cancel,
             &mut progress,
         )
         .await
         .map_err(|error| match error {
             // The host counts both as a cancellation; here they can be told apart.
-            RunError::Cancelled if !cancel.is_cancelled() => PluginFailure {
+            RunError::Cancelled if !control.cancel.is_cancelled() => PluginFailure {
                 reason: Reason::PluginProtocolFailed,
                 detail: format!("no end within the plugin_timeout of {:?}", limits.timeout),
             },

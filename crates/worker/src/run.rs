@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use forge_domain::SlotId;
-use gate_link::ConnectQuery;
+use gate_link::{ActivityVersion, ConnectQuery};
 use process_tree::Wrapper;
 use tls_files::{ClientTls, Transport};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -120,7 +120,13 @@ async fn serve(
 
 fn queries(config: &WorkerConfig) -> Result<Vec<ConnectQuery>, WorkerError> {
     (0..config.concurrency)
-        .map(|number| SlotId::new(config.id.clone(), number).map(ConnectQuery::new))
+        .map(|number| {
+            let slot = SlotId::new(config.id.clone(), number)?;
+            Ok(ConnectQuery {
+                activity_version: Some(ActivityVersion::V1),
+                ..ConnectQuery::new(slot)
+            })
+        })
         .collect::<Result<_, _>>()
         .map_err(|source| WorkerError::Slots { source })
 }

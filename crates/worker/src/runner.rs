@@ -115,12 +115,7 @@ async fn run_text(bench: &Bench, terms: &Terms, input: String, control: &Control
     };
     let ran = bench
         .plugins
-        .run(
-            terms,
-            terms.environment.clone(),
-            &operation,
-            &control.cancel,
-        )
+        .run(terms, terms.environment.clone(), &operation, control)
         .await;
     match ran {
         Ok(Outcome::Text(output)) => Execution {

@@ -5,18 +5,19 @@
 //! the Gate could give it to anybody else. Which messages are allowed when is `gate-link`'s
 //! business; this file adds time, cancellation and order of effects.
 //!
-//! Messages that a later version of the link negotiates (cancel, attach, activity) belong into
+//! Messages that a later version of the link negotiates (cancel, attach) belong into
 //! [`Conversation::drive`], the only place that reads.
 
 use std::future::{Future, pending};
 use std::time::Duration;
 
-use forge_domain::{Completion, DomainError, EvidenceBatch, EvidenceRecord, WorkerFailure};
+use forge_domain::{Completion, DomainError, EvidenceBatch, EvidenceRecord, Stage, WorkerFailure};
 use gate_link::{ConnectQuery, Lease, LeaseKey, LinkError, WorkerEvent, WorkerSession};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::{self, Reporter, Stages};
 use crate::execution::{Control, Execution, Executor, Fence};
 use crate::lease_clock::{LeaseClock, Pings};
 use crate::link::{Closing, Incoming, Link, LinkDown};
@@ -191,13 +192,18 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         self.link.set_write_patience(held.clock.write_patience());
 
         let cancel = self.serving.stop.cancel.child_token();
+        let (activity, stages) = activity::line();
+        let shows = self.session.shows_activity();
         let control = Control {
             cancel: cancel.clone(),
             fence,
+            activity: if shows { activity } else { Reporter::default() },
         };
         // The job has a task of its own, so that nothing it does can starve the heartbeats.
         let mut job = JobTask::start(self.serving.executor.execute(lease, control), cancel);
-        let driven = self.drive(Some(&mut held), job.finished()).await;
+        let driven = self
+            .drive(Some(&mut held), Some(stages), job.finished())
+            .await;
         let execution = match driven {
             Ok(Driven::Done(execution)) => execution.unwrap_or_else(Execution::defect),
             Ok(Driven::Event(_)) => return job.abandon(Broken::Unexpected).await,
@@ -227,7 +233,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
             (Some(cleanup), Ok(())) => {
                 // The clean-up goes on even if the connection does not.
                 let mut cleanup = JobTask::start(cleanup.run(), CancellationToken::new());
-                match self.drive(Some(held), cleanup.finished()).await {
+                match self.drive(Some(held), None, cleanup.finished()).await {
                     Ok(Driven::Done(record)) => Ok(record.flatten()),
                     Ok(Driven::Event(_)) => cleanup.let_end(Broken::Unexpected).await,
                     Err(broken) => cleanup.let_end(broken).await,
@@ -279,7 +285,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
     }
 
     async fn acknowledged(&mut self, held: Option<&mut Held>) -> Result<WorkerEvent, Broken> {
-        let waiting = self.drive(held, pending::<()>());
+        let waiting = self.drive(held, None, pending::<()>());
         match tokio::time::timeout(ACK_TIMEOUT, waiting).await {
             Ok(Ok(Driven::Event(event))) => Ok(event),
             Ok(Ok(Driven::Done(()))) => Err(Broken::Unexpected),
@@ -288,10 +294,12 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         }
     }
 
-    /// Waits for `work` or for a message, and keeps the lease alive meanwhile.
+    /// Waits for `work` or for a message, keeps the lease alive meanwhile and sends the stages
+    /// that the job reaches.
     async fn drive<F: Future>(
         &mut self,
         mut held: Option<&mut Held>,
+        mut stages: Option<Stages>,
         work: F,
     ) -> Result<Driven<F::Output>, Broken> {
         tokio::pin!(work);
@@ -313,11 +321,29 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
                         held.publish();
                     },
                 },
+                // Before the end of the job, so that its last stage is not lost.
+                stage = next(&mut stages) => self.show(stage, let_go).await?,
                 output = &mut work => return Ok(Driven::Done(output)),
                 () = at(next_heartbeat) => if let Some(held) = held.as_deref_mut() {
                     self.heartbeat(held).await?;
                 },
             }
+        }
+    }
+
+    /// Sends a stage. Where that fails the job is stopped, as where a heartbeat fails.
+    async fn show(
+        &mut self,
+        stage: Stage,
+        let_go: Option<std::time::Instant>,
+    ) -> Result<(), Broken> {
+        let Some(frame) = self.session.activity(stage)? else {
+            return Ok(());
+        };
+        tokio::select! {
+            biased;
+            sent = self.link.send(frame) => Ok(sent?),
+            () = at(let_go) => Err(Broken::LeaseLost),
         }
     }
 
@@ -402,6 +428,17 @@ fn outcome_name(completion: &Completion) -> &'static str {
         Completion::Candidate { .. } => "candidate",
         Completion::Failed(failure) => failure.code().as_str(),
     }
+}
+
+/// The next stage; never, once the job has no more to say.
+async fn next(stages: &mut Option<Stages>) -> Stage {
+    if let Some(open) = stages {
+        if let Some(stage) = open.next().await {
+            return stage;
+        }
+        *stages = None;
+    }
+    pending().await
 }
 
 async fn at(instant: Option<std::time::Instant>) {

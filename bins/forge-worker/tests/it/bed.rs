@@ -14,7 +14,8 @@ use crate::gate::{ATTEMPT, Gate, JOB, LONG};
 pub(crate) const TOKEN: &str = "canary-token-of-the-worker-0123456789";
 
 /// Runs the instruction as a shell script in the workspace; `#subject X` and `#report S|C|C`
-/// lines in it become the parts of the result, `#fail` a failure.
+/// lines in it become the parts of the result, `#fail` a failure. With `--progress` each
+/// `#progress STAGE TEXT` line is a frame of its own, before the script runs.
 const PLUGIN: &str = r##"
 import json, os, subprocess, sys
 def send(frame):
@@ -25,6 +26,8 @@ if "--strict-old" in sys.argv and "agent_report" in init["capabilities"]:
     raise SystemExit("unknown capability")
 base = {"version": "v1", "id": init["id"]}
 known = ["text", "workspace_edit", "commit_subject", "agent_report"]
+if "--progress" in sys.argv:
+    known.append("progress")
 send({**base, "type": "initialized", "capabilities": [c for c in known if c in init["capabilities"]]})
 execute = json.loads(sys.stdin.readline())
 if execute["operation"] == "text":
@@ -39,6 +42,9 @@ else:
             result["summary"], *result["changes"] = line[8:].split("|")
         if line.startswith("#fail"):
             result = {**base, "type": "failure", "category": "execution_failed"}
+    told = [line.split(" ", 2)[1:] for line in lines if line.startswith("#progress ")]
+    for number, (stage, text) in enumerate(told, 1):
+        send({**base, "type": "progress", "sequence": number, "stage": stage, "text": text})
     null = subprocess.DEVNULL
     subprocess.run(["/bin/sh", "-c", execute["instruction"]], cwd=execute["workspace"],
                    stdin=null, stdout=null, stderr=null)

@@ -5,6 +5,8 @@
 )]
 
 #[cfg(test)]
+mod activity;
+#[cfg(test)]
 mod bed;
 #[cfg(test)]
 mod checks;

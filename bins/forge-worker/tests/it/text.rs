@@ -22,8 +22,10 @@ async fn each_slot_connects_on_its_own_with_the_token() {
         slots.push(slot);
     }
     targets.sort();
-    let expected =
-        [0, 1, 2].map(|slot| format!("/v1/workers/connect?worker_id=worker-1&slot={slot}"));
+    let expected = [0, 1, 2].map(|slot| {
+        let offer = "activity_version=live_activity%2Fv1";
+        format!("/v1/workers/connect?worker_id=worker-1&slot={slot}&{offer}")
+    });
     assert_eq!(targets, expected);
     // One slot that loses its connection does not disturb the others.
     drop(slots.remove(0));

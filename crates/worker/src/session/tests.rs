@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use forge_domain::Stage::{Analyzing, Editing, PreparingResult, Testing};
 use forge_domain::{ExecutionLimits, Reason, SlotId};
+use gate_link::ActivityVersion;
 use tokio::sync::mpsc;
 use tokio::time::{advance, sleep, timeout};
 
@@ -122,6 +124,8 @@ impl Gate {
 /// What a job does, and what became of it.
 struct Script {
     takes: Duration,
+    /// The stages that it reaches, and when.
+    stages: Vec<(Duration, Stage)>,
     execution: Mutex<Option<Execution>>,
     log: Arc<Mutex<Vec<&'static str>>>,
 }
@@ -135,9 +139,20 @@ impl Executor for Script {
             .take()
             .expect("one execution a script");
         let (takes, log) = (self.takes, Arc::clone(&self.log));
+        let (stages, activity) = (self.stages.clone(), control.activity.clone());
         Box::pin(async move {
             log.lock().unwrap().push("started");
+            let since = Instant::now();
+            let reaches = async {
+                for (after, stage) in stages {
+                    sleep_until(since + after).await;
+                    activity.reached(stage);
+                }
+                pending::<Execution>().await
+            };
             tokio::select! {
+                biased;
+                never = reaches => never,
                 () = sleep(takes) => {
                     log.lock().unwrap().push(if control.fence.holds(Instant::now().into_std()) {
                         "done"
@@ -186,14 +201,14 @@ fn recorder() -> Recorder {
     Recorder::new(SHA.parse().unwrap(), limits)
 }
 
-struct Stage {
+struct Bench {
     gate: Gate,
     stop: Stop,
     log: Arc<Mutex<Vec<&'static str>>>,
     served: tokio::task::JoinHandle<(bool, Broken)>,
 }
 
-impl Stage {
+impl Bench {
     fn log(&self) -> Vec<&'static str> {
         self.log.lock().unwrap().clone()
     }
@@ -213,8 +228,24 @@ fn text(result: &str) -> Completion {
 }
 
 /// Starts a session whose one job takes this long and ends like this.
-fn stage(takes: Duration, completion: Completion) -> Stage {
+fn stage(takes: Duration, completion: Completion) -> Bench {
     stage_with(takes, completion, Vec::new(), None)
+}
+
+/// A session that has offered live activity, and a job that reaches these stages.
+fn active(takes: Duration, stages: &[(u64, Stage)], completion: Completion) -> Bench {
+    let stages = stages
+        .iter()
+        .map(|(after, stage)| (Duration::from_secs(*after), *stage));
+    let offer = Some(ActivityVersion::V1);
+    bench(
+        takes,
+        completion,
+        Vec::new(),
+        Some(None),
+        offer,
+        stages.collect(),
+    )
 }
 
 fn stage_with(
@@ -222,7 +253,18 @@ fn stage_with(
     completion: Completion,
     evidence: Vec<EvidenceRecord>,
     cleanup: Option<Option<EvidenceRecord>>,
-) -> Stage {
+) -> Bench {
+    bench(takes, completion, evidence, cleanup, None, Vec::new())
+}
+
+fn bench(
+    takes: Duration,
+    completion: Completion,
+    evidence: Vec<EvidenceRecord>,
+    cleanup: Option<Option<EvidenceRecord>>,
+    offer: Option<ActivityVersion>,
+    stages: Vec<(Duration, Stage)>,
+) -> Bench {
     let (outgoing, incoming) = mpsc::unbounded_channel();
     let (sender, sent) = mpsc::unbounded_channel();
     let stuck = Arc::new(Mutex::new(false));
@@ -240,6 +282,7 @@ fn stage_with(
     });
     let script = Script {
         takes,
+        stages,
         execution: Mutex::new(Some(Execution {
             evidence,
             completion,
@@ -252,7 +295,10 @@ fn stage_with(
     #[expect(clippy::disallowed_methods, reason = "each test awaits the handle")]
     let served = tokio::spawn(async move {
         let slot = SlotId::new("worker-1".parse().unwrap(), 3).unwrap();
-        let query = ConnectQuery::new(slot);
+        let query = ConnectQuery {
+            activity_version: offer,
+            ..ConnectQuery::new(slot)
+        };
         let serving = Serving {
             query: &query,
             heartbeat_interval: BEAT,
@@ -261,7 +307,7 @@ fn stage_with(
         };
         serve(&mut link, &serving).await
     });
-    Stage {
+    Bench {
         gate: Gate {
             outgoing,
             sent,
@@ -604,6 +650,114 @@ async fn a_gate_that_never_acknowledges_is_left() {
         }
     }
     assert_eq!(since.elapsed(), ACK_TIMEOUT);
+}
+
+/// A lease that selects what was offered.
+fn selecting() -> String {
+    lease().replace(
+        "\"input\"",
+        "\"activity_version\":\"live_activity/v1\",\"input\"",
+    )
+}
+
+fn activity(sequence: u8, stage: &str) -> String {
+    let head = format!(
+        "{{\"activity_version\":\"live_activity/v1\",\"activity\":{{\"sequence\":{sequence},\"stage\":\"{stage}\"}},"
+    );
+    message("activity", ",\"worker_id\":\"worker-1\"").replacen('{', &head, 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn stages_are_sent_as_they_come_and_the_last_before_the_result() {
+    let stages = [
+        (1, Analyzing),
+        (2, Editing),
+        (2, Editing),
+        (3, Analyzing),
+        (4, Testing),
+        (5, PreparingResult),
+    ];
+    let mut stage = active(Duration::from_secs(5), &stages, text("x"));
+    stage.gate.say(selecting());
+    let since = Instant::now();
+    for (sequence, name, second) in [
+        (1, "analyzing", 1),
+        (2, "editing", 2),
+        (3, "testing", 4),
+        (4, "preparing_result", 5),
+    ] {
+        assert_eq!(stage.gate.text().await, activity(sequence, name));
+        assert_eq!(since.elapsed().as_secs(), second);
+    }
+    let result = message("result", ",\"result\":\"x\"");
+    assert_eq!(stage.gate.text().await, result);
+    stage.gate.say(ack());
+    stage.stop.drain();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_does_not_select_activity_hears_none() {
+    let stages = [(1, Analyzing), (2, Testing)];
+    let mut stage = active(Duration::from_secs(3), &stages, text("x"));
+    stage.gate.say(lease());
+    assert_eq!(
+        stage.gate.text().await,
+        message("result", ",\"result\":\"x\"")
+    );
+    // Where nothing was offered, nothing can be selected.
+    let mut silent = self::stage(Duration::ZERO, text("x"));
+    silent.gate.say(selecting());
+    assert_eq!(silent.gate.next().await, Sent::Closed(Closing::Protocol));
+    assert!(silent.log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn activity_and_heartbeats_go_side_by_side() {
+    let stages = [(10, Analyzing), (15, Editing)];
+    let mut stage = active(Duration::from_secs(16), &stages, text("x"));
+    stage.gate.say(selecting());
+    let mut sent = Vec::new();
+    loop {
+        match stage.gate.next().await {
+            Sent::Message(text) if text.contains("\"result\"") => break,
+            Sent::Message(text) => sent.push(text),
+            Sent::Ping(number) => stage.gate.pong(number),
+            Sent::Closed(closing) => panic!("{closing:?}"),
+        }
+    }
+    sent.sort();
+    let Sent::Message(heartbeat) = heartbeat() else {
+        panic!("no message")
+    };
+    let expected = [activity(1, "analyzing"), activity(2, "editing"), heartbeat];
+    assert_eq!(sent, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_activity_write_cancels_the_job() {
+    let stages = [(2, Analyzing)];
+    let mut stage = active(Duration::from_secs(600), &stages, text("x"));
+    stage.gate.say(selecting());
+    sleep(Duration::from_secs(1)).await;
+    stage.gate.sent.close();
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(stage.log(), ["started", "cancelled", "cleaned"]);
+    assert!(matches!(stage.end().await.1, Broken::Down(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_activity_write_cancels_the_job_before_the_lease_could_be_given_away() {
+    let stages = [(2, Analyzing)];
+    let mut stage = active(Duration::from_secs(600), &stages, text("x"));
+    stage.gate.say(selecting());
+    let since = Instant::now();
+    sleep(Duration::from_secs(1)).await;
+    *stage.gate.stuck.lock().unwrap() = true;
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(since.elapsed(), TTL - Duration::from_secs(1));
+    assert_eq!(stage.log(), ["started", "cancelled", "cleaned"]);
+    assert!(matches!(stage.end().await.1, Broken::LeaseLost));
 }
 
 #[tokio::test(start_paused = true)]
