@@ -243,11 +243,11 @@ impl End {
     }
 }
 
-/// Waits until something holds, for at most ten seconds.
+/// Waits until something holds, for at most a minute.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let begin = now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(10), "{what}");
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

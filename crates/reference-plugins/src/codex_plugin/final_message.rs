@@ -211,7 +211,7 @@ mod tests {
             ),
             (
                 r#"{"Commit_Subject":"x","summary":"s","changes":["a"]}"#,
-                "ommit_",
+                "commit_subject",
             ),
             (
                 r#"{"commit_subject":"\ud800","summary":"s","changes":["a"]}"#,
