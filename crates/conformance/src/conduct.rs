@@ -308,6 +308,10 @@ impl Expect {
             }
             None => "no terminal frame".to_owned(),
         };
+        if reading.selection.is_none() {
+            // Whatever does not even begin a session would otherwise pass for one that refuses.
+            return Some(format!("expected `initialized`, got none and {exit}"));
+        }
         let refused = matches!(heard.end, End::Code(1..) | End::Signal(_));
         let succeeded = heard.end == End::Code(0);
         // A plugin that stays after its answer is told from one that never answered: the first
@@ -354,4 +358,105 @@ fn reason(broken: &[Broken], heard: &Heard, measurements: u32) -> String {
     }
     parts.extend(excerpt::tail(&heard.stderr).map(|tail| format!("stderr: {tail}")));
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(terminal: Option<Terminal>) -> Reading {
+        let mut reading = Reading::default();
+        reading.selection = Some(vec!["text".to_owned()]);
+        reading.terminal = terminal;
+        reading
+    }
+
+    fn heard(end: End) -> Heard {
+        Heard {
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            end,
+            descendants: 0,
+            left_after: None,
+            stopped_after: None,
+            late: Duration::ZERO,
+        }
+    }
+
+    fn failure(category: &str) -> Option<Terminal> {
+        Some(Terminal::Failure(category.to_owned()))
+    }
+
+    fn holds(expect: Expect, terminal: Option<Terminal>, end: End) -> bool {
+        expect.broken(&heard(end), &reading(terminal)).is_none()
+    }
+
+    #[test]
+    fn each_expectation_takes_its_ends_and_no_other() {
+        let result = || Some(Terminal::Result);
+        let (well, badly) = (End::Code(0), End::Code(2));
+        assert!(holds(Expect::Result, result(), well));
+        assert!(!holds(Expect::Result, result(), badly));
+        assert!(!holds(Expect::Result, failure("execution_failed"), well));
+        assert!(!holds(Expect::Result, None, well));
+        assert!(holds(Expect::Answer, failure("execution_failed"), well));
+        assert!(!holds(Expect::Answer, None, well));
+        assert!(!holds(Expect::Answer, result(), End::HeldOutput));
+        assert!(holds(Expect::ResultOrCancelled, result(), well));
+        assert!(holds(Expect::ResultOrCancelled, failure("cancelled"), well));
+        assert!(!holds(
+            Expect::ResultOrCancelled,
+            failure("incompatible"),
+            well
+        ));
+        assert!(holds(Expect::AnswerOrRefusal, result(), well));
+        assert!(!holds(Expect::AnswerOrRefusal, result(), badly));
+        assert!(holds(Expect::AnswerOrRefusal, None, badly));
+        assert!(!holds(Expect::AnswerOrRefusal, None, well));
+        let late = End::Timeout(Duration::from_secs(12));
+        assert!(!holds(Expect::AnswerOrRefusal, None, late));
+        assert!(holds(Expect::Refusal, None, badly));
+        assert!(holds(Expect::Refusal, None, End::Signal(13)));
+        assert!(!holds(Expect::Refusal, None, well));
+    }
+
+    #[test]
+    fn what_does_not_begin_a_session_meets_no_expectation() {
+        for expect in [Expect::Result, Expect::AnswerOrRefusal, Expect::Refusal] {
+            let said = expect.broken(&heard(End::Code(1)), &Reading::default());
+            assert_eq!(
+                said.as_deref(),
+                Some("expected `initialized`, got none and exit 1")
+            );
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_stays_has_answered_all_the_same() {
+        let stays = Heard {
+            left_after: Some(Duration::from_secs(1)),
+            ..heard(End::Timeout(Duration::from_secs(1)))
+        };
+        let answered = reading(Some(Terminal::Result));
+        assert_eq!(Expect::Result.broken(&stays, &answered), None);
+        assert!(Expect::Result.broken(&stays, &reading(None)).is_some());
+    }
+
+    #[test]
+    fn a_reason_is_short_and_owns_up_to_a_bad_measurement() {
+        let broken: Vec<Broken> = (0..5)
+            .map(|number| Broken {
+                aspect: Aspect::ExitTime,
+                text: format!("rule {number}"),
+            })
+            .collect();
+        let late = Heard {
+            late: Duration::from_millis(90),
+            ..heard(End::Code(0))
+        };
+        assert_eq!(reason(&broken, &late, 1), "rule 0; rule 1; rule 2");
+        assert!(reason(&broken, &late, 3).ends_with(
+            "measured 3 times, since this program was held up itself, at last by 90 ms"
+        ));
+    }
 }

@@ -89,3 +89,44 @@ fn a_name_that_is_not_in_the_path() {
 fn a_program_that_does_something_else(program: &str) {
     all_fail(Path::new(program));
 }
+
+/// The words that lines of a report begin with, by name.
+fn strict(target: &Path) -> Vec<(String, String)> {
+    let report = stdout(&tool(["--strict".as_ref(), target.as_os_str()]));
+    report
+        .lines()
+        .filter(|line| !line.starts_with("    "))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(word, name)| (word.to_owned(), name.to_owned()))
+        .collect()
+}
+
+#[test_case("/bin/true")]
+#[test_case("/bin/cat")]
+#[test_case("/no/such/plugin")]
+fn strict_lets_nothing_of_it_pass(program: &str) {
+    let lines = strict(Path::new(program));
+    let passed: Vec<_> = lines.iter().filter(|(word, _)| word == "PASS").collect();
+    assert!(passed.is_empty(), "{passed:?}");
+    // What was not selected is no excuse for a program that selects nothing at all.
+    let skipped = lines.iter().filter(|(word, _)| word == "SKIP");
+    let about = ["workspace-", "instruction-", "timeout-"];
+    for (_, name) in skipped {
+        assert!(about.iter().any(|start| name.starts_with(start)), "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_always_refuses_leads_no_session() {
+    let lines = strict(Path::new("/bin/false"));
+    let sessions = lines
+        .iter()
+        .skip_while(|(_, name)| name != "keys-reordered");
+    let (mut count, mut odd) = (0, Vec::new());
+    for (word, name) in sessions {
+        count += 1;
+        odd.extend((word != "FAIL").then_some(name));
+    }
+    assert!(count > 25);
+    assert!(odd.is_empty(), "{odd:?}");
+}
