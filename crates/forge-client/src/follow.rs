@@ -8,15 +8,20 @@ use forge_domain::JobId;
 use crate::api::Seen;
 use crate::error::ClientError;
 use crate::http::GateClient;
-use crate::view::{Event, Job};
+use crate::view::{Activity, Event, Job};
 
 /// Something new about the job that is followed.
 #[derive(Debug)]
 pub enum Change {
     /// An entry of its journal.
     Event(Seen<Event>),
-    /// The attempt that has it went on to another stage.
-    Stage(String),
+    /// The attempt that has it says that it went on to another stage.
+    Stage {
+        /// The attempt.
+        attempt: Option<String>,
+        /// The stage.
+        activity: Activity,
+    },
     /// The Gate does not answer; asking goes on.
     Lost(ClientError),
     /// The Gate answers again.
@@ -35,7 +40,7 @@ pub async fn follow(
     tell: &mut (dyn FnMut(Change) -> Result<(), ClientError> + Send),
 ) -> Result<Seen<Job>, ClientError> {
     let started = clock::instant();
-    let mut told = 0;
+    let mut told = Told::default();
     let mut last: Option<Job> = None;
     let mut lost = false;
     loop {
@@ -71,11 +76,20 @@ pub async fn follow(
     }
 }
 
+/// How far the changes have been told.
+#[derive(Debug, Default)]
+struct Told {
+    /// Entries of the journal.
+    events: usize,
+    /// The last attempt that was in a stage, and the number of that stage.
+    stage: (Option<String>, u64),
+}
+
 /// One look at the job, and at its journal where something moved.
 async fn look(
     client: &GateClient,
     id: &JobId,
-    told: &mut usize,
+    told: &mut Told,
     last: Option<&Job>,
     tell: &mut (dyn FnMut(Change) -> Result<(), ClientError> + Send),
 ) -> Result<Seen<Job>, ClientError> {
@@ -86,16 +100,21 @@ async fn look(
     });
     if moved {
         let events = client.events(id).await?;
-        for event in events.into_iter().skip(*told) {
-            *told += 1;
+        for event in events.into_iter().skip(told.events) {
+            told.events += 1;
             tell(Change::Event(event))?;
         }
     }
-    let known = last
-        .filter(|last| last.attempt_id == job.view.attempt_id)
-        .map_or(0, |last| last.stages.len());
-    for stage in job.view.stages.iter().skip(known) {
-        tell(Change::Stage(stage.clone()))?;
+    let attempt = &job.view.attempt_id;
+    for activity in &job.view.activity {
+        if told.stage.0 == *attempt && activity.sequence <= told.stage.1 {
+            continue;
+        }
+        told.stage = (attempt.clone(), activity.sequence);
+        tell(Change::Stage {
+            attempt: attempt.clone(),
+            activity: activity.clone(),
+        })?;
     }
     Ok(job)
 }

@@ -5,7 +5,7 @@
 use cli_shell::{visible, visible_lines};
 
 use crate::layout::{milliseconds, moment, pairs, wrap};
-use crate::view::{Attempt, Event, Evidence, Job, JobResult, Report};
+use crate::view::{Activity, Attempt, Event, Evidence, Job, JobResult, Report};
 
 /// Describes a job.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn job_text(job: &Job) -> String {
     let mut text = pairs(&[
         ("job", Some(visible(&job.id))),
         ("status", Some(status)),
-        ("stage", job.stages.last().map(|stage| visible(stage))),
+        ("stage", job.activity.last().map(stage_text)),
         ("repository", value(&job.repository_id)),
         ("base", value(&job.base_sha)),
         ("candidate", value(&job.candidate_sha)),
@@ -43,6 +43,12 @@ pub fn job_text(job: &Job) -> String {
         text.push_str(&format!("ref\n{}\n", visible(&reference)));
     }
     text
+}
+
+/// Describes a stage, in the words of the one line that it gets.
+#[must_use]
+pub fn stage_text(activity: &Activity) -> String {
+    visible(&activity.stage).replace('_', " ")
 }
 
 /// Describes a job that has ended: its attempts, their checks and the agent's report.

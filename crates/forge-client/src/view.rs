@@ -37,8 +37,30 @@ pub struct Job {
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
-    /// What the attempt that has it is doing, oldest first.
-    pub stages: Vec<String>,
+    /// What the attempt that has it says that it is doing, oldest first.
+    pub activity: Vec<Activity>,
+}
+
+/// A stage that a running attempt says it has reached; nobody has verified it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    /// Its number in the attempt, from 1.
+    pub sequence: u64,
+    /// The stage, in the Gate's words.
+    pub stage: String,
+    /// When the Gate heard of it, where the Gate says so.
+    pub received_at: Option<String>,
+}
+
+impl Activity {
+    fn decode(element: Element) -> Result<Self, FieldError> {
+        let mut fields = element.object()?;
+        Ok(Self {
+            sequence: fields.u64("sequence")?,
+            stage: fields.text("stage")?,
+            received_at: fields.opt_text("received_at")?,
+        })
+    }
 }
 
 impl Job {
@@ -67,10 +89,10 @@ impl Job {
     }
 
     fn from_fields(mut fields: Fields) -> Result<Self, FieldError> {
-        let mut stages = Vec::new();
+        let mut activities = Vec::new();
         for attempt in fields.opt_array("attempts")?.unwrap_or_default() {
             for activity in attempt.object()?.opt_array("activity")?.unwrap_or_default() {
-                stages.push(activity.object()?.text("stage")?);
+                activities.push(Activity::decode(activity)?);
             }
         }
         Ok(Self {
@@ -89,7 +111,7 @@ impl Job {
             retry_at: fields.opt_text("retry_at")?,
             created_at: fields.opt_text("created_at")?.unwrap_or_default(),
             updated_at: fields.opt_text("updated_at")?.unwrap_or_default(),
-            stages,
+            activity: activities,
         })
     }
 }

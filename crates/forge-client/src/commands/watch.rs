@@ -14,8 +14,8 @@ use crate::follow::{Change, follow};
 use crate::http::GateClient;
 use crate::layout::time_of_day;
 use crate::options::{Connection, Waiting};
-use crate::show::{event_text, failure, job_text};
-use crate::view::{Event, Job};
+use crate::show::{event_text, failure, job_text, stage_text};
+use crate::view::{Activity, Event, Job};
 
 /// A job to follow.
 #[derive(Debug, Clone, Args)]
@@ -84,7 +84,7 @@ pub(super) async fn until_the_end(
     follow(client, job, limit, poll, &mut |change| {
         match change {
             Change::Event(event) => spinner.label(event_text(&event.view)),
-            Change::Stage(stage) => spinner.label(visible(&stage)),
+            Change::Stage { activity, .. } => spinner.label(stage_text(&activity)),
             Change::Lost(error) => ui.warn(format!("{error}; still trying")),
             Change::Found => ui.status("the Gate answers again"),
         }
@@ -118,16 +118,25 @@ pub(super) fn event_line(event: &Event) -> String {
     format!("{}  {}", time_of_day(&event.at), event_text(event))
 }
 
+fn stage_line(activity: &Activity) -> String {
+    let at = activity.received_at.as_deref().map(time_of_day);
+    let at = at.unwrap_or_else(|| time_of_day(&cli_shell::clock::now().to_string()));
+    format!("{at}  {}", stage_text(activity))
+}
+
 fn show(ui: &Ui, job: &JobId, change: Change) -> Result<(), CliError> {
     match change {
         Change::Event(event) => ui.record(&event.json, |_| event_line(&event.view)),
-        Change::Stage(stage) if ui.format() == Format::Human => {
-            let now = time_of_day(&cli_shell::clock::now().to_string());
-            ui.data(format!("{now}  {}", visible(&stage).replace('_', " ")))
+        Change::Stage { activity, .. } if ui.format() == Format::Human => {
+            ui.data(stage_line(&activity))
         }
-        Change::Stage(stage) => {
-            ui.json(&serde_json::json!({"job_id": job.to_string(), "stage": stage}))
-        }
+        Change::Stage { attempt, activity } => ui.json(&serde_json::json!({
+            "job_id": job.to_string(),
+            "attempt_id": attempt,
+            "sequence": activity.sequence,
+            "stage": activity.stage,
+            "received_at": activity.received_at,
+        })),
         Change::Lost(error) => {
             ui.warn(format!("{error}; still trying"));
             Ok(())

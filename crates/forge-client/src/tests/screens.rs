@@ -120,12 +120,25 @@ fn workers_of_either_shape() {
 fn watching_shows_each_change_once_and_ends_with_the_job() {
     let gate = FakeGate::new();
     let path = format!("GET /v1/jobs/{JOB}");
-    let attempts = format!(
-        ",\"attempt_id\":\"{ATTEMPT}\",\"attempts\":[{{\"id\":\"{ATTEMPT}\",\"activity\":[{{\"stage\":\"editing\"}}]}}]"
-    );
+    let stage = |sequence: u8, stage: &str| {
+        format!(
+            "{{\"sequence\":{sequence},\"stage\":\"{stage}\",\"received_at\":\"2026-11-30T14:00:0{sequence}Z\"}}"
+        )
+    };
+    let (editing, testing) = (stage(1, "editing"), stage(2, "preparing_\u{202e}result"));
+    let attempts = |activity: &str| {
+        format!(
+            ",\"attempt_id\":\"{ATTEMPT}\",\"attempts\":[{{\"id\":\"{ATTEMPT}\",\"activity\":[{activity}]}}]"
+        )
+    };
     gate.json(&path, 200, job("pending", ""));
     gate.json(&path, 200, job("pending", ""));
-    gate.json(&path, 200, job("leased", &attempts));
+    gate.json(&path, 200, job("leased", &attempts(&editing)));
+    // What the Gate has forgotten is not told again when it comes back.
+    gate.json(&path, 200, job("leased", &attempts("")));
+    let both = format!("{editing},{testing}");
+    gate.json(&path, 200, job("leased", &attempts(&both)));
+    gate.json(&path, 200, job("leased", &attempts(&both)));
     gate.json(
         &path,
         200,
@@ -160,12 +173,37 @@ fn watching_shows_each_change_once_and_ends_with_the_job() {
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[0], "14:00:01  submitted");
     assert_eq!(lines[1], "14:00:02  leased");
-    assert!(lines[2].ends_with("  editing"), "{out}");
+    assert_eq!(lines[2], "14:00:01  editing");
+    assert_eq!(lines[3], "14:00:02  preparing \\u{202e}result");
     assert_eq!(
-        lines[3],
+        lines[4],
         "14:00:03  failed - scoped_test_failed: a declared check failed"
     );
-    assert!(lines[4].starts_with("job "), "{out}");
+    assert!(lines[5].starts_with("job "), "{out}");
+}
+
+#[test]
+fn watching_gives_programs_a_record_for_each_stage() {
+    let gate = FakeGate::new();
+    let path = format!("GET /v1/jobs/{JOB}");
+    let attempts = format!(
+        ",\"attempt_id\":\"{ATTEMPT}\",\"attempts\":[{{\"id\":\"{ATTEMPT}\",\"activity\":[{{\"sequence\":1,\"stage\":\"editing\",\"received_at\":\"2026-11-30T14:00:02Z\"}}]}}]"
+    );
+    gate.json(&path, 200, job("leased", &attempts));
+    gate.json(&path, 200, job("succeeded", ""));
+    gate.json(&format!("{path}/events"), 200, "[]");
+    let out = forge(&gate, &format!("watch {JOB} --poll 1ms --format json")).ok();
+    let first: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        first,
+        serde_json::json!({
+            "job_id": JOB,
+            "attempt_id": ATTEMPT,
+            "sequence": 1,
+            "stage": "editing",
+            "received_at": "2026-11-30T14:00:02Z",
+        })
+    );
 }
 
 #[test]
