@@ -63,6 +63,19 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> Answer<Completed>;
 
+    /// Ends the live attempt as [`Store::complete`] does, and gives the slot its next job as
+    /// [`Store::claim`] does, both or neither: a result that is refused gets no lease.
+    ///
+    /// Refusal: [`StoreError::Refused`].
+    fn complete_and_claim(
+        &self,
+        job: JobId,
+        holder: Holder,
+        completion: Completion,
+        next: ClaimRequest,
+        now: Timestamp,
+    ) -> Answer<(Completed, Option<Lease>)>;
+
     /// Ends up to 256 live attempts whose deadline has come, oldest deadline first; call it again
     /// while it answers that many.
     fn expire_due(&self, now: Timestamp) -> Answer<Vec<EndedLease>>;

@@ -1,14 +1,15 @@
 //! A store in one SQLite file.
 //!
 //! One thread writes, others read, one more moves the log into the file:
-//! - `writer` runs every change in a savepoint of its own, commits all that wait at once, and
-//!   answers after the commit;
+//! - `writer` runs every change whole or not at all, commits all that wait at once, and answers
+//!   after the commit;
 //! - `readers` have connections of their own and see only what is committed;
 //! - `checkpoint` keeps the log short without holding the writer up.
 
 mod actions;
 mod checkpoint;
 mod cursor;
+mod memory;
 mod migrate;
 mod open;
 mod queries;
@@ -28,7 +29,7 @@ use safe_fs::LockGuard;
 
 use self::checkpoint::Checkpointer;
 use self::readers::Readers;
-use self::writer::Writer;
+use self::writer::{Guard, Writer};
 use crate::{
     Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
     EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, Location, NewJob,
@@ -77,30 +78,33 @@ impl SqliteStore {
     ) -> Answer<T> {
         match &self.readers {
             Some(readers) => readers.read(doing, query),
-            None => self
-                .writer
-                .write(doing, |session| query(session.connection())),
+            None => self.writer.write(doing, Guard::RefusesFirst, |session| {
+                query(session.connection())
+            }),
         }
     }
 }
 
 impl Store for SqliteStore {
     fn submit(&self, job: NewJob, now: Timestamp) -> Answer<Submitted> {
-        self.writer.write("accept a job", move |session| {
-            actions::submit::submit(session, &job, now)
-        })
+        self.writer
+            .write("accept a job", Guard::RefusesFirst, move |session| {
+                actions::submit::submit(session, &job, now)
+            })
     }
 
     fn claim(&self, request: ClaimRequest, now: Timestamp) -> Answer<Option<Lease>> {
-        self.writer.write("claim a job", move |session| {
-            actions::claim::claim(session, request, now)
-        })
+        self.writer
+            .write("claim a job", Guard::RefusesFirst, move |session| {
+                actions::claim::claim(session, request, now)
+            })
     }
 
     fn heartbeat(&self, job: JobId, holder: Holder, now: Timestamp) -> Answer<Timestamp> {
-        self.writer.write("prolong a lease", move |session| {
-            actions::lease::heartbeat(session, &job, &holder, now)
-        })
+        self.writer
+            .write("prolong a lease", Guard::RefusesFirst, move |session| {
+                actions::lease::heartbeat(session, &job, &holder, now)
+            })
     }
 
     fn bind_evidence(
@@ -110,9 +114,10 @@ impl Store for SqliteStore {
         batch: EvidenceBatch,
         now: Timestamp,
     ) -> Answer<Bound> {
-        self.writer.write("bind evidence", move |session| {
-            actions::evidence::bind(session, &job, &holder, &batch, now)
-        })
+        self.writer
+            .write("bind evidence", Guard::Savepoint, move |session| {
+                actions::evidence::bind(session, &job, &holder, &batch, now)
+            })
     }
 
     fn complete(
@@ -122,27 +127,51 @@ impl Store for SqliteStore {
         completion: Completion,
         now: Timestamp,
     ) -> Answer<Completed> {
-        self.writer.write("store a result", move |session| {
-            actions::complete::complete(session, &job, &holder, completion, now)
-        })
+        self.writer
+            .write("store a result", Guard::RefusesFirst, move |session| {
+                actions::complete::complete(session, &job, &holder, completion, now)
+            })
+    }
+
+    fn complete_and_claim(
+        &self,
+        job: JobId,
+        holder: Holder,
+        completion: Completion,
+        next: ClaimRequest,
+        now: Timestamp,
+    ) -> Answer<(Completed, Option<Lease>)> {
+        self.writer
+            .write("store a result", Guard::RefusesFirst, move |session| {
+                let done = actions::complete::complete(session, &job, &holder, completion, now)?;
+                let lease = match actions::claim::claim(session, next, now) {
+                    // The result of an earlier session counts, and this one gets nothing.
+                    Err(StoreError::Fenced) => None,
+                    lease => lease?,
+                };
+                Ok((done, lease))
+            })
     }
 
     fn expire_due(&self, now: Timestamp) -> Answer<Vec<EndedLease>> {
-        self.writer.write("end expired leases", move |session| {
-            actions::lease::expire_due(session, now)
-        })
+        self.writer
+            .write("end expired leases", Guard::Savepoint, move |session| {
+                actions::lease::expire_due(session, now)
+            })
     }
 
     fn cancel(&self, job: JobId, now: Timestamp) -> Answer<Cancelled> {
-        self.writer.write("cancel a job", move |session| {
-            actions::owner::cancel(session, &job, now)
-        })
+        self.writer
+            .write("cancel a job", Guard::Savepoint, move |session| {
+                actions::owner::cancel(session, &job, now)
+            })
     }
 
     fn retry(&self, job: JobId, new_id: JobId, now: Timestamp) -> Answer<Retried> {
-        self.writer.write("retry a job", move |session| {
-            actions::owner::retry(session, &job, &new_id, now)
-        })
+        self.writer
+            .write("retry a job", Guard::Savepoint, move |session| {
+                actions::owner::retry(session, &job, &new_id, now)
+            })
     }
 
     fn connect_slot(
@@ -152,9 +181,10 @@ impl Store for SqliteStore {
         generation: Generation,
         now: Timestamp,
     ) -> Answer<()> {
-        self.writer.write("connect a slot", move |session| {
-            actions::slots::connect(session, &slot, &pool, &generation, now)
-        })
+        self.writer
+            .write("connect a slot", Guard::Savepoint, move |session| {
+                actions::slots::connect(session, &slot, &pool, &generation, now)
+            })
     }
 
     fn disconnect_slot(
@@ -163,9 +193,10 @@ impl Store for SqliteStore {
         generation: Generation,
         now: Timestamp,
     ) -> Answer<bool> {
-        self.writer.write("disconnect a slot", move |session| {
-            actions::slots::disconnect(session, &slot, &generation, now)
-        })
+        self.writer
+            .write("disconnect a slot", Guard::Savepoint, move |session| {
+                actions::slots::disconnect(session, &slot, &generation, now)
+            })
     }
 
     fn job(&self, job: JobId) -> Answer<Option<JobView>> {

@@ -193,7 +193,7 @@ pub(super) fn ready_pools(
 
 pub(super) fn next_due(connection: &Connection, now: Timestamp) -> Result<NextDue, StoreError> {
     let lease: Option<i64> = connection
-        .prepare_cached("SELECT min(deadline_at) FROM attempts INDEXED BY live_deadlines WHERE status = 'leased'")?
+        .prepare_cached("SELECT min(deadline_at) FROM attempts INDEXED BY one_live_attempt_per_slot WHERE status = 'leased'")?
         .query_row([], |row| row.get(0))?;
     let retry: Option<i64> = connection
         .prepare_cached("SELECT min(retry_at) FROM jobs INDEXED BY jobs_waiting WHERE status = 'retry_wait' AND ready = 0 AND retry_at > ?1")?

@@ -1,8 +1,5 @@
 //! Rows of jobs and attempts, and the one way in which a run goes back into them.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use bounded::GitSha;
 use forge_domain::{
     AgentReport, AttemptEnd, AttemptStatus, Disposition, Event, FailureCode, FinishedAttempt,
@@ -12,6 +9,7 @@ use forge_domain::{
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::memory::Memory;
 use super::values::{inconsistent, nanos, opt_parsed, parsed, time};
 use crate::{EndedLease, JobView, StoreError};
 
@@ -28,31 +26,6 @@ macro_rules! select_jobs {
     };
 }
 pub(super) use select_jobs;
-
-/// Policies that were read already; they never change.
-#[derive(Debug, Default)]
-pub(super) struct Policies(BTreeMap<i64, Arc<ResolvedPolicy>>);
-
-impl Policies {
-    /// Policies in memory at once: a bound, far above what a configuration makes.
-    const MOST: usize = 1024;
-
-    pub(super) fn get(
-        &mut self,
-        connection: &Connection,
-        seq: i64,
-    ) -> Result<Arc<ResolvedPolicy>, StoreError> {
-        if let Some(policy) = self.0.get(&seq) {
-            return Ok(Arc::clone(policy));
-        }
-        let policy = Arc::new(read_policy(connection, seq)?);
-        if self.0.len() >= Self::MOST {
-            self.0.clear();
-        }
-        self.0.insert(seq, Arc::clone(&policy));
-        Ok(policy)
-    }
-}
 
 /// Reads a policy, which must be canonical.
 pub(super) fn read_policy(connection: &Connection, seq: i64) -> Result<ResolvedPolicy, StoreError> {
@@ -101,6 +74,13 @@ impl JobRow {
             .query_row([id.as_str()], |row| Ok(Self::read(row)))
             .optional()?
             .transpose()
+    }
+
+    /// Tells whether a job has this id.
+    pub(super) fn exists(connection: &Connection, id: &JobId) -> Result<bool, StoreError> {
+        Ok(connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1)")?
+            .query_row([id.as_str()], |row| row.get(0))?)
     }
 
     /// Finds a job by its id, and refuses an unknown one.
@@ -218,20 +198,21 @@ fn read_live(row: &Row<'_>) -> Result<LiveAttempt, StoreError> {
     .map_err(|error| inconsistent("an attempt", error))
 }
 
-/// Writes what a step did to a job that had at least one attempt or has none: the attempt that
-/// ended, the job, the journal. The new attempt of a grant is written by the claim.
+/// Writes what a step did to a job, apart from granting it: the attempt that ended, the job, the
+/// journal.
 pub(super) fn save(
     connection: &Connection,
+    memory: &mut Memory,
     row: &mut JobRow,
     step: &Step,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     if let (Some(finished), Some(last)) = (&step.finished, &row.last) {
         save_end(connection, last.seq, finished)?;
+        memory.slot_is_free(last.live.slot(), true);
     }
     let state = step.run.state();
     row.view.status = state.status();
-    row.view.attempts = step.run.attempts();
     row.view.candidate_sha = match state {
         JobState::Succeeded { candidate } => *candidate,
         _ => None,
@@ -244,17 +225,20 @@ pub(super) fn save(
     row.view.updated_at = row.view.updated_at.max(now);
     let view = &row.view;
     let ready = view.retry_at.is_some_and(|retry_at| retry_at <= now);
+    match view.retry_at {
+        Some(_) if ready => memory.not_empty(&view.worker_pool),
+        Some(retry_at) => memory.waits(retry_at),
+        None => {}
+    }
     connection
         .prepare_cached(
-            "UPDATE jobs SET status = ?2, ready = ?3, attempts = ?4, last_attempt = ?5, candidate_sha = ?6, \
-             failure_code = ?7, retry_at = ?8, updated_at = ?9 WHERE seq = ?1",
+            "UPDATE jobs SET status = ?2, ready = ?3, candidate_sha = ?4, failure_code = ?5, retry_at = ?6, \
+             updated_at = ?7 WHERE seq = ?1",
         )?
         .execute(params![
             row.seq,
             view.status.as_str(),
             ready,
-            view.attempts,
-            row.last.as_ref().map(|last| last.seq),
             view.candidate_sha.as_ref().map(GitSha::as_str),
             view.failure_code.map(FailureCode::as_str),
             view.retry_at.map(nanos),
@@ -263,12 +247,14 @@ pub(super) fn save(
     save_events(connection, row.seq, &step.events, now)
 }
 
-/// Writes the attempt that a grant made, and makes it the last one of its job.
+/// Writes what a grant did: the attempt, the job that it is the last one of, the journal.
 pub(super) fn save_grant(
     connection: &Connection,
     row: &mut JobRow,
+    step: &Step,
     live: &LiveAttempt,
     slot_seq: i64,
+    now: Timestamp,
 ) -> Result<(), StoreError> {
     let seq = connection
         .prepare_cached(
@@ -284,6 +270,10 @@ pub(super) fn save_grant(
             nanos(live.leased_at()),
             nanos(live.deadline()),
         ])?;
+    row.view.status = step.run.status();
+    row.view.attempts = step.run.attempts();
+    row.view.retry_at = None;
+    row.view.updated_at = row.view.updated_at.max(now);
     row.view.attempt_id = Some(*live.id());
     row.view.worker_id = Some(live.slot().clone());
     row.last = Some(LastAttempt {
@@ -291,7 +281,19 @@ pub(super) fn save_grant(
         slot_seq,
         live: live.clone(),
     });
-    Ok(())
+    connection
+        .prepare_cached(
+            "UPDATE jobs SET status = ?2, ready = 0, attempts = ?3, last_attempt = ?4, retry_at = NULL, updated_at = ?5 \
+             WHERE seq = ?1",
+        )?
+        .execute(params![
+            row.seq,
+            row.view.status.as_str(),
+            row.view.attempts,
+            seq,
+            nanos(row.view.updated_at),
+        ])?;
+    save_events(connection, row.seq, &step.events, now)
 }
 
 /// Appends entries to the journal of a job.

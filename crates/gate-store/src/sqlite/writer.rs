@@ -1,36 +1,38 @@
 //! The one thread that writes.
 //!
-//! It takes what waits, runs each operation in a savepoint of its own, commits them together and
+//! It takes what waits, runs each operation so that it is whole or absent, commits them together and
 //! answers then. While a commit waits for the disk the next operations gather, so that the number
 //! of commits falls as the load rises.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use forge_domain::JobId;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::checkpoint::Pressure;
-use super::rows::Policies;
+use super::memory::Memory;
+use super::rows::JobRow;
 use crate::{Answer, StoreError};
 
 /// Most operations of one commit.
 const BATCH: usize = 512;
 
-/// What an operation works with: the connection, inside a savepoint, and what is remembered.
+/// What an operation works with: the connection, and what is remembered.
 #[derive(Debug)]
 pub(super) struct Session {
     connection: Connection,
-    policies: RefCell<Policies>,
+    memory: RefCell<Memory>,
 }
 
 impl Session {
     pub(super) fn new(connection: Connection) -> Self {
         Self {
             connection,
-            policies: RefCell::default(),
+            memory: RefCell::default(),
         }
     }
 
@@ -40,7 +42,41 @@ impl Session {
 
     /// Reads a policy, from memory where it was read before.
     pub(super) fn policy(&self, seq: i64) -> Result<Arc<forge_domain::ResolvedPolicy>, StoreError> {
-        self.policies.borrow_mut().get(&self.connection, seq)
+        self.memory().policy(&self.connection, seq)
+    }
+
+    /// What is remembered; let go of it before the next call.
+    pub(super) fn memory(&self) -> RefMut<'_, Memory> {
+        self.memory.borrow_mut()
+    }
+
+    /// Takes a job to change it, from memory if it was leased a moment ago.
+    pub(super) fn job(&self, job: &JobId) -> Result<JobRow, StoreError> {
+        let remembered = self.memory().take_leased(job);
+        match remembered {
+            Some(row) => Ok(row),
+            None => JobRow::get(&self.connection, job),
+        }
+    }
+
+    /// Runs an operation that refuses before it writes anything, without the cost of a savepoint.
+    ///
+    /// If it fails later all the same, which no refusal does, the whole batch is taken back: nothing
+    /// is half there, and the store has to stop.
+    pub(super) fn unguarded<T>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let before = self.connection.total_changes();
+        let outcome = operation(self);
+        if outcome.is_err() {
+            self.memory().forget();
+            if self.connection.total_changes() != before && !self.connection.is_autocommit() {
+                self.connection.execute_batch("ROLLBACK")?;
+            }
+        }
+        outcome.map_err(|error| error.while_doing(doing))
     }
 
     /// Runs one operation; what fails leaves nothing behind.
@@ -63,8 +99,20 @@ impl Session {
             }
             outcome
         });
+        if outcome.is_err() {
+            self.memory().forget();
+        }
         outcome.map_err(|error| error.while_doing(doing))
     }
+}
+
+/// How an operation that fails is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// Alone.
+    Savepoint,
+    /// It has not written anything when it refuses: see [`Session::unguarded`].
+    RefusesFirst,
 }
 
 /// Sends the answer of an operation, once it is known whether the commit went well.
@@ -101,12 +149,14 @@ impl Writer {
     pub(super) fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
+        guard: Guard,
         operation: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
     ) -> Answer<T> {
         let (sender, receiver) = oneshot::channel();
         let queued: Operation = Box::new(move |session| {
             let outcome = match session {
-                Some(session) => session.savepoint(doing, operation),
+                Some(session) if guard == Guard::Savepoint => session.savepoint(doing, operation),
+                Some(session) => session.unguarded(doing, operation),
                 None => Err(StoreError::Closed),
             };
             Box::new(move |failure| {
@@ -149,6 +199,7 @@ fn serve(session: &Session, operations: &Receiver<Operation>, pressure: Option<&
         let outcome = commit_batch(session, first, operations, &mut replies);
         let failure = outcome.err().map(|error| error.to_string());
         if let Some(reason) = &failure {
+            session.memory().forget();
             tracing::error!(
                 reason,
                 operations = replies.len(),
@@ -240,16 +291,16 @@ mod tests {
     async fn a_failed_operation_leaves_nothing_and_its_neighbours_stand() {
         let (_folder, path, session) = counting();
         let writer = Writer::start(session, None).unwrap();
-        let first = writer.write("insert", |session| insert(session, 1));
-        let half = writer.write("insert twice", |session| {
+        let first = writer.write("insert", Guard::Savepoint, |session| insert(session, 1));
+        let half = writer.write("insert twice", Guard::Savepoint, |session| {
             insert(session, 2)?;
             insert(session, 1)
         });
-        let refused: Answer<()> = writer.write("refuse", |session| {
+        let refused: Answer<()> = writer.write("refuse", Guard::Savepoint, |session| {
             insert(session, 3)?;
             Err(StoreError::JobNotFound)
         });
-        let last = writer.write("insert", |session| insert(session, 4));
+        let last = writer.write("insert", Guard::Savepoint, |session| insert(session, 4));
         first.await.unwrap();
         let error = half.await.unwrap_err();
         assert!(
@@ -266,7 +317,7 @@ mod tests {
         let (_folder, path, session) = counting();
         let writer = Writer::start(session, None).unwrap();
         // The operation tears the transaction down under itself, as a full disk does.
-        let torn = writer.write("tear", |session| {
+        let torn = writer.write("tear", Guard::Savepoint, |session| {
             insert(session, 1)?;
             session.connection().execute_batch("ROLLBACK")?;
             Ok(())
@@ -277,10 +328,45 @@ mod tests {
             "{error:?}"
         );
         writer
-            .write("insert", |session| insert(session, 2))
+            .write("insert", Guard::Savepoint, |session| insert(session, 2))
             .await
             .unwrap();
         assert_eq!(rows(&path), [2]);
+    }
+
+    #[tokio::test]
+    async fn without_a_savepoint_a_refusal_costs_nobody_anything() {
+        let (_folder, path, session) = counting();
+        let writer = Writer::start(session, None).unwrap();
+        let first = writer.write("insert", Guard::RefusesFirst, |session| insert(session, 1));
+        let refused: Answer<()> = writer.write("refuse", Guard::RefusesFirst, |_| {
+            Err(StoreError::JobNotFound)
+        });
+        let last = writer.write("insert", Guard::RefusesFirst, |session| insert(session, 2));
+        first.await.unwrap();
+        assert!(refused.await.unwrap_err().is_refusal());
+        last.await.unwrap();
+        assert_eq!(rows(&path), [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn without_a_savepoint_a_failure_leaves_nothing_half_done() {
+        let (_folder, path, session) = counting();
+        let writer = Writer::start(session, None).unwrap();
+        writer
+            .write("insert", Guard::RefusesFirst, |session| insert(session, 1))
+            .await
+            .unwrap();
+        let half = writer.write("insert twice", Guard::RefusesFirst, |session| {
+            insert(session, 2)?;
+            insert(session, 1)
+        });
+        assert!(!half.await.unwrap_err().is_refusal());
+        writer
+            .write("insert", Guard::RefusesFirst, |session| insert(session, 3))
+            .await
+            .unwrap();
+        assert_eq!(rows(&path), [1, 3]);
     }
 
     #[tokio::test]
@@ -294,7 +380,7 @@ mod tests {
         blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
         let writer = Writer::start(session, None).unwrap();
         let error = writer
-            .write("insert", |session| insert(session, 1))
+            .write("insert", Guard::Savepoint, |session| insert(session, 1))
             .await
             .unwrap_err();
         assert!(
@@ -303,7 +389,7 @@ mod tests {
         );
         blocker.execute_batch("ROLLBACK").unwrap();
         writer
-            .write("insert", |session| insert(session, 2))
+            .write("insert", Guard::Savepoint, |session| insert(session, 2))
             .await
             .unwrap();
         assert_eq!(rows(&path), [2]);
@@ -314,7 +400,9 @@ mod tests {
         let (_folder, path, session) = counting();
         let writer = Writer::start(session, None).unwrap();
         for x in 0..100 {
-            drop(writer.write("insert", move |session| insert(session, x)));
+            drop(writer.write("insert", Guard::Savepoint, move |session| {
+                insert(session, x)
+            }));
         }
         drop(writer);
         assert_eq!(rows(&path).len(), 100);

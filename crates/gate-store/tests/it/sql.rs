@@ -68,6 +68,10 @@ async fn illegal_rows_cannot_be_written_at_all() {
             "a job cannot take this edge",
         ),
         (
+            "UPDATE jobs SET status = 'failed' WHERE status = 'cancelled'",
+            "a job cannot take this edge",
+        ),
+        (
             "UPDATE jobs SET updated_at = 0 WHERE status = 'failed'",
             "a terminal job is immutable",
         ),
@@ -205,8 +209,8 @@ async fn claims_deadlines_and_retries_are_found_through_indexes() {
             "jobs_waiting",
         ),
         (
-            "SELECT job FROM attempts WHERE status = 'leased' AND deadline_at <= ?1 ORDER BY deadline_at LIMIT 1",
-            "live_deadlines",
+            "SELECT min(deadline_at) FROM attempts INDEXED BY one_live_attempt_per_slot WHERE status = 'leased'",
+            "one_live_attempt_per_slot",
         ),
         (
             "SELECT 1 FROM attempts WHERE slot = ?1 AND status = 'leased'",

@@ -37,10 +37,9 @@ fn main() {
     });
 }
 
-/// Puts one job through each lane, all at once.
+/// Puts two jobs through each lane, all at once; the second one comes with the first one's result.
 async fn work(store: &SqliteStore, lanes: &[Lane]) {
-    let submitted: Vec<_> = lanes
-        .iter()
+    let submitted: Vec<_> = (0..2 * lanes.len())
         .map(|_| store.submit(text_job(), at(1)))
         .collect();
     for answer in submitted {
@@ -50,13 +49,21 @@ async fn work(store: &SqliteStore, lanes: &[Lane]) {
         .iter()
         .map(|lane| store.claim(lane.request(), at(2)))
         .collect();
-    let mut completed = Vec::new();
+    let mut first = Vec::new();
     for (lane, claim) in lanes.iter().zip(claims) {
         let lease = claim.await.unwrap().unwrap();
-        let answer = store.complete(lease.job, lane.holder(&lease), text_result("done"), at(3));
-        completed.push((lease.job, answer));
+        let (holder, next) = (lane.holder(&lease), lane.request());
+        let answer = store.complete_and_claim(lease.job, holder, text_result("done"), next, at(3));
+        first.push((lane, lease.job, answer));
     }
-    for (job, answer) in completed {
+    let mut second = Vec::new();
+    for (lane, job, answer) in first {
+        let lease = answer.await.unwrap().1.unwrap();
+        println!("{job}");
+        let answer = store.complete(lease.job, lane.holder(&lease), text_result("done"), at(4));
+        second.push((lease.job, answer));
+    }
+    for (job, answer) in second {
         answer.await.unwrap();
         println!("{job}");
     }

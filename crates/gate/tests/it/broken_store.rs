@@ -43,6 +43,9 @@ macro_rules! fail {
     (@ $name:ident [$a:ty, $b:ty, $c:ty, $d:ty] $answer:ty) => {
         fn $name(&self, _: $a, _: $b, _: $c, _: $d) -> Answer<$answer> { Box::pin(async { Err(StoreError::Closed) }) }
     };
+    (@ $name:ident [$a:ty, $b:ty, $c:ty, $d:ty, $e:ty] $answer:ty) => {
+        fn $name(&self, _: $a, _: $b, _: $c, _: $d, _: $e) -> Answer<$answer> { Box::pin(async { Err(StoreError::Closed) }) }
+    };
 }
 
 fail! {
@@ -51,6 +54,7 @@ fail! {
     fn heartbeat(JobId, Holder, Timestamp) -> Timestamp;
     fn bind_evidence(JobId, Holder, EvidenceBatch, Timestamp) -> Bound;
     fn complete(JobId, Holder, Completion, Timestamp) -> Completed;
+    fn complete_and_claim(JobId, Holder, Completion, ClaimRequest, Timestamp) -> (Completed, Option<Lease>);
     fn expire_due(Timestamp) -> Vec<EndedLease>;
     fn cancel(JobId, Timestamp) -> Cancelled;
     fn retry(JobId, JobId, Timestamp) -> Retried;

@@ -4,8 +4,9 @@ use forge_domain::Grant;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::sqlite::rows::{JobRow, read_work, save, save_grant, select_jobs};
-use crate::sqlite::values::{inconsistent, nanos};
+use crate::sqlite::memory::{SlotRow, Waiting};
+use crate::sqlite::rows::{JobRow, read_work, save_grant, select_jobs};
+use crate::sqlite::values::{inconsistent, nanos, parsed, time};
 use crate::sqlite::writer::Session;
 use crate::{ClaimRequest, Lease, StoreError};
 
@@ -15,11 +16,16 @@ pub(in crate::sqlite) fn claim(
     now: Timestamp,
 ) -> Result<Option<Lease>, StoreError> {
     let connection = session.connection();
-    let Some((slot_seq, pool)) = free_slot(connection, &request)? else {
+    let slot = slot(session, &request)?;
+    if !slot.free {
         return Ok(None);
-    };
-    promote_due(connection, now)?;
-    let Some(mut row) = most_urgent(connection, &pool)? else {
+    }
+    promote_due(session, now)?;
+    if session.memory().is_empty(&slot.pool) {
+        return Ok(None);
+    }
+    let Some(mut row) = most_urgent(connection, slot.pool.as_str())? else {
+        session.memory().found_empty(slot.pool);
         return Ok(None);
     };
     let policy = session.policy(row.policy)?;
@@ -36,49 +42,84 @@ pub(in crate::sqlite) fn claim(
         .run
         .live()
         .ok_or_else(|| inconsistent("a grant", "it made no attempt"))?;
-    save_grant(connection, &mut row, live, slot_seq)?;
-    save(connection, &mut row, &step, now)?;
-    Ok(Some(Lease {
+    save_grant(connection, &mut row, &step, live, slot.seq, now)?;
+    let lease = Lease {
         job: row.view.id,
         attempt: *live.id(),
         ordinal: live.ordinal(),
         work,
         policy,
         deadline: live.deadline(),
-    }))
+    };
+    let mut memory = session.memory();
+    memory.slot_is_free(live.slot(), false);
+    memory.is_leased(row);
+    Ok(Some(lease))
 }
 
-/// Finds the slot and its pool, unless an attempt of it is live.
-fn free_slot(
-    connection: &Connection,
-    request: &ClaimRequest,
-) -> Result<Option<(i64, String)>, StoreError> {
-    let found: Option<(i64, String, bool)> = connection
+/// Finds the slot of a connected session.
+fn slot(session: &Session, request: &ClaimRequest) -> Result<SlotRow, StoreError> {
+    let known = session
+        .memory()
+        .slot(&request.slot, &request.generation)
+        .cloned();
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let found = session
+        .connection()
         .prepare_cached(
             "SELECT seq, pool, EXISTS (SELECT 1 FROM attempts WHERE slot = slots.seq AND status = 'leased') \
              FROM slots WHERE worker = ?1 AND slot = ?2 AND generation = ?3 AND connected = 1",
         )?
         .query_row(
             params![request.slot.worker().as_str(), request.slot.slot(), request.generation.as_str()],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            |row| Ok((row.get(0)?, parsed(row, 1), row.get::<_, bool>(2)?)),
         )
         .optional()?;
-    match found {
-        None => Err(StoreError::Fenced),
-        Some((_, _, true)) => Ok(None),
-        Some((seq, pool, false)) => Ok(Some((seq, pool))),
-    }
+    let (seq, pool, busy) = found.ok_or(StoreError::Fenced)?;
+    let slot = SlotRow {
+        seq,
+        pool: pool?,
+        generation: request.generation,
+        free: !busy,
+    };
+    session.memory().slot_is(request.slot.clone(), slot.clone());
+    Ok(slot)
 }
 
 /// Puts waiting jobs whose time has come among the claimable ones, each once.
-pub(in crate::sqlite) fn promote_due(
-    connection: &Connection,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+pub(in crate::sqlite) fn promote_due(session: &Session, now: Timestamp) -> Result<(), StoreError> {
+    let connection = session.connection();
+    let waiting = session.memory().waiting();
+    let first = match waiting {
+        Waiting::Nobody => return Ok(()),
+        Waiting::From(first) => Some(first),
+        Waiting::Unknown => first_waiting(connection)?,
+    };
+    let Some(first) = first else {
+        session.memory().waiting_is(Waiting::Nobody);
+        return Ok(());
+    };
+    if now < first {
+        session.memory().waiting_is(Waiting::From(first));
+        return Ok(());
+    }
     connection
         .prepare_cached("UPDATE jobs INDEXED BY jobs_waiting SET ready = 1 WHERE status = 'retry_wait' AND ready = 0 AND retry_at <= ?1")?
         .execute([nanos(now)])?;
+    let next = first_waiting(connection)?.map_or(Waiting::Nobody, Waiting::From);
+    let mut memory = session.memory();
+    memory.none_is_empty();
+    memory.waiting_is(next);
     Ok(())
+}
+
+fn first_waiting(connection: &Connection) -> Result<Option<Timestamp>, StoreError> {
+    let first: Option<i64> = connection
+        .prepare_cached("SELECT min(retry_at) FROM jobs INDEXED BY jobs_waiting WHERE status = 'retry_wait' AND ready = 0")?
+        .query_row([], |row| row.get(0))?;
+    Ok(first.map(time))
 }
 
 fn most_urgent(connection: &Connection, pool: &str) -> Result<Option<JobRow>, StoreError> {

@@ -17,7 +17,7 @@ pub(in crate::sqlite) fn complete(
     now: Timestamp,
 ) -> Result<Completed, StoreError> {
     let connection = session.connection();
-    let mut row = JobRow::get(connection, job)?;
+    let mut row = session.job(job)?;
     let run = row.run(&*session.policy(row.policy)?)?;
     let live = run.live().filter(|live| *live.id() == holder.attempt);
     let (Some(_), Some(last)) = (live, &row.last) else {
@@ -32,7 +32,7 @@ pub(in crate::sqlite) fn complete(
         agrees_with_candidate(evidence.iter().map(|stored| &stored.record), sha)?;
     }
     let step = run.complete(holder, completion, now)?;
-    save(connection, &mut row, &step, now)?;
+    save(connection, &mut session.memory(), &mut row, &step, now)?;
     Ok(Completed {
         repeated: false,
         job: row.view,

@@ -4,7 +4,7 @@ use forge_domain::{EvidenceBatch, EvidenceContext, Holder, JobId, MAX_RECORDS, R
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
-use crate::sqlite::rows::{JobRow, read_work};
+use crate::sqlite::rows::read_work;
 use crate::sqlite::values::{inconsistent, nanos};
 use crate::sqlite::writer::Session;
 use crate::{Bound, StoreError};
@@ -17,7 +17,7 @@ pub(in crate::sqlite) fn bind(
     now: Timestamp,
 ) -> Result<Bound, StoreError> {
     let connection = session.connection();
-    let row = JobRow::get(connection, job)?;
+    let row = session.job(job)?;
     let policy = session.policy(row.policy)?;
     row.run(&policy)?.authorize(holder, now)?;
     let work = read_work(connection, row.work)?;

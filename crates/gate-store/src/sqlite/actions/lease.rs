@@ -19,7 +19,7 @@ pub(in crate::sqlite) fn heartbeat(
     now: Timestamp,
 ) -> Result<Timestamp, StoreError> {
     let connection = session.connection();
-    let row = JobRow::get(connection, job)?;
+    let row = session.job(job)?;
     let run = row
         .run(&*session.policy(row.policy)?)?
         .heartbeat(holder, now)?;
@@ -43,9 +43,10 @@ pub(in crate::sqlite) fn expire_due(
     now: Timestamp,
 ) -> Result<Vec<EndedLease>, StoreError> {
     let connection = session.connection();
+    // As many attempts are live as slots are at work: few enough to look at each.
     let due: Vec<i64> = connection
         .prepare_cached(
-            "SELECT job FROM attempts INDEXED BY live_deadlines WHERE status = 'leased' AND deadline_at <= ?1 ORDER BY deadline_at, seq LIMIT ?2",
+            "SELECT job FROM attempts INDEXED BY one_live_attempt_per_slot WHERE status = 'leased' AND deadline_at <= ?1 ORDER BY deadline_at, seq LIMIT ?2",
         )?
         .query_map(params![nanos(now), SWEEP], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
@@ -57,7 +58,9 @@ pub(in crate::sqlite) fn expire_due(
 fn expire(session: &Session, job: i64, now: Timestamp) -> Result<EndedLease, StoreError> {
     let mut row = JobRow::at(session.connection(), job)?;
     let step = row.run(&*session.policy(row.policy)?)?.expire(now)?;
-    save(session.connection(), &mut row, &step, now)?;
+    let mut memory = session.memory();
+    memory.take_leased(&row.view.id);
+    save(session.connection(), &mut memory, &mut row, &step, now)?;
     row.ended_lease()
         .ok_or_else(|| inconsistent("a lease that ran out", "it had no attempt"))
 }

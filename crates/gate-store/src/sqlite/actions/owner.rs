@@ -13,7 +13,7 @@ pub(in crate::sqlite) fn cancel(
     job: &JobId,
     now: Timestamp,
 ) -> Result<Cancelled, StoreError> {
-    let mut row = JobRow::get(session.connection(), job)?;
+    let mut row = session.job(job)?;
     match row.view.status {
         JobStatus::Cancelled => {
             return Ok(Cancelled {
@@ -28,7 +28,13 @@ pub(in crate::sqlite) fn cancel(
         JobStatus::Pending | JobStatus::Leased | JobStatus::RetryWait => {}
     }
     let step = row.run(&*session.policy(row.policy)?)?.cancel(now)?;
-    save(session.connection(), &mut row, &step, now)?;
+    save(
+        session.connection(),
+        &mut session.memory(),
+        &mut row,
+        &step,
+        now,
+    )?;
     let ended = if step.finished.is_some() {
         row.ended_lease()
     } else {
@@ -47,11 +53,17 @@ pub(in crate::sqlite) fn retry(
     new_id: &JobId,
     now: Timestamp,
 ) -> Result<Retried, StoreError> {
-    let mut row = JobRow::get(session.connection(), job)?;
+    let mut row = session.job(job)?;
     match row.view.status {
         JobStatus::RetryWait => {
             let step = row.run(&*session.policy(row.policy)?)?.retry_now(now)?;
-            save(session.connection(), &mut row, &step, now)?;
+            save(
+                session.connection(),
+                &mut session.memory(),
+                &mut row,
+                &step,
+                now,
+            )?;
             Ok(Retried::Due(row.view))
         }
         JobStatus::Failed | JobStatus::Cancelled => {
@@ -72,7 +84,7 @@ fn repeat(
 ) -> Result<crate::JobView, StoreError> {
     let connection = session.connection();
     let (seq, view) = insert(
-        connection,
+        session,
         &Row {
             id: new_id,
             kind: old.view.kind,

@@ -15,6 +15,7 @@ pub(in crate::sqlite) fn connect(
     generation: &Generation,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    session.memory().slot_changed(slot);
     let changed = session
         .connection()
         .prepare_cached(
@@ -36,6 +37,7 @@ pub(in crate::sqlite) fn disconnect(
     generation: &Generation,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
+    session.memory().slot_changed(slot);
     let changed = session
         .connection()
         .prepare_cached(

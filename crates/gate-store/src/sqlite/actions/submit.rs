@@ -1,5 +1,7 @@
 //! Accepting a job, once per idempotency key.
 
+use std::sync::Arc;
+
 use bounded::GitSha;
 use forge_domain::{
     JobId, JobKind, JobStatus, PoolId, Priority, RepositoryId, ResolvedPolicy, Run, SourceRef, Work,
@@ -26,11 +28,15 @@ pub(in crate::sqlite) fn submit(
     if !fits(&job.work, &job.policy) {
         return Err(StoreError::PolicyMismatch);
     }
-    let policy = store_policy(connection, &job.policy)?;
+    // From here on nothing is refused, so that nothing has to be taken back.
+    if JobRow::exists(connection, &job.id)? {
+        return Err(StoreError::IdTaken { what: "job" });
+    }
+    let policy = store_policy(session, &job.policy)?;
     let work = store_work(connection, &job.work)?;
     let step = Run::submit(job.work.kind(), &job.policy);
     let (seq, view) = insert(
-        connection,
+        session,
         &Row {
             id: &job.id,
             kind: job.work.kind(),
@@ -102,11 +108,13 @@ impl Row<'_> {
 
 /// Inserts a pending job, and returns its row and how it is seen from outside.
 pub(super) fn insert(
-    connection: &Connection,
+    session: &Session,
     row: &Row<'_>,
     now: Timestamp,
 ) -> Result<(i64, JobView), StoreError> {
-    let inserted = connection
+    session.memory().not_empty(row.pool);
+    let inserted = session
+        .connection()
         .prepare_cached(
             "INSERT INTO jobs (id, kind, status, ready, pool, priority, policy, work, repository_id, base_sha, \
              source_ref, retry_of, attempts, created_at, updated_at) \
@@ -162,19 +170,25 @@ fn fits(work: &Work, policy: &ResolvedPolicy) -> bool {
     }
 }
 
-fn store_policy(connection: &Connection, policy: &ResolvedPolicy) -> Result<i64, StoreError> {
+fn store_policy(session: &Session, policy: &Arc<ResolvedPolicy>) -> Result<i64, StoreError> {
+    if let Some(seq) = session.memory().stored_policy(policy) {
+        return Ok(seq);
+    }
+    let connection = session.connection();
     let canonical = policy.canonical();
     let digest = digest_text::Sha256Text::of(canonical.as_bytes()).to_string();
     let known: Option<i64> = connection
         .prepare_cached("SELECT seq FROM policies WHERE digest = ?1")?
         .query_row([&digest], |row| row.get(0))
         .optional()?;
-    match known {
-        Some(seq) => Ok(seq),
-        None => Ok(connection
+    let seq = match known {
+        Some(seq) => seq,
+        None => connection
             .prepare_cached("INSERT INTO policies (digest, canonical) VALUES (?1, ?2)")?
-            .insert(params![digest, canonical])?),
-    }
+            .insert(params![digest, canonical])?,
+    };
+    session.memory().policy_is_stored(policy, seq);
+    Ok(seq)
 }
 
 fn store_work(connection: &Connection, work: &Work) -> Result<i64, StoreError> {

@@ -19,6 +19,10 @@ cases! {
     a_terminal_failure_ends_the_job
     a_retryable_failure_is_retried_until_no_attempt_is_left
     a_candidate_must_agree_with_the_evidence
+    a_result_brings_the_next_job
+    a_refused_result_brings_no_lease
+    the_slot_of_a_retried_job_gets_another_one_first
+    a_result_of_an_earlier_session_brings_no_lease_to_it
 }
 
 async fn a_text_result_is_readable(store: &dyn Store) {
@@ -232,4 +236,130 @@ async fn a_candidate_must_agree_with_the_evidence(store: &dyn Store) {
             );
         }
     }
+}
+
+async fn a_result_brings_the_next_job(store: &dyn Store) {
+    for _ in 0..2 {
+        submit(store, text_job(), at(0)).await;
+    }
+    let lane = Lane::connect(store, "w", at(0)).await;
+    let first = lane.claim(store, at(1)).await.unwrap();
+    let (done, next) = store
+        .complete_and_claim(
+            first.job,
+            lane.holder(&first),
+            text_result("one"),
+            lane.request(),
+            at(2),
+        )
+        .await
+        .unwrap();
+    assert_eq!(done.job.status, JobStatus::Succeeded);
+    let next = next.unwrap();
+    assert_ne!(next.job, first.job);
+    let (done, none) = store
+        .complete_and_claim(
+            next.job,
+            lane.holder(&next),
+            text_result("two"),
+            lane.request(),
+            at(3),
+        )
+        .await
+        .unwrap();
+    assert_eq!((done.job.id, done.repeated), (next.job, false));
+    assert!(none.is_none());
+    let worker = store.worker(lane.slot.clone()).await.unwrap().unwrap();
+    assert_eq!(worker.active_job, None);
+    // An empty pool is not empty for ever.
+    let late = submit(store, text_job(), at(4)).await;
+    assert_eq!(lane.claim(store, at(4)).await.unwrap().job, late.id);
+}
+
+async fn a_refused_result_brings_no_lease(store: &dyn Store) {
+    let first = submit(store, text_job(), at(0)).await;
+    let waiting = submit(store, text_job(), at(0)).await;
+    let lane = Lane::connect(store, "w", at(0)).await;
+    let lease = lane.claim(store, at(1)).await.unwrap();
+    let mut stranger = lane.holder(&lease);
+    stranger.generation = crate::fixture::generation();
+    let mut other = lane.holder(&lease);
+    other.attempt = crate::fixture::attempt_id();
+    for (holder, completion, now) in [
+        (stranger, text_result("x"), 2),
+        (other, text_result("x"), 2),
+        (lane.holder(&lease), candidate(None), 2),
+        (
+            lane.holder(&lease),
+            text_result("x"),
+            1 + crate::fixture::TTL,
+        ),
+    ] {
+        let answer =
+            store.complete_and_claim(first.id, holder, completion, lane.request(), at(now));
+        assert!(answer.await.unwrap_err().is_refusal());
+        let job = store.job(waiting.id).await.unwrap().unwrap();
+        assert_eq!(job.status, JobStatus::Pending);
+    }
+    // Cancelled behind the Worker's back: its slot is free, and its result is refused all the same.
+    store.cancel(first.id, at(3)).await.unwrap();
+    let answer = store.complete_and_claim(
+        first.id,
+        lane.holder(&lease),
+        text_result("x"),
+        lane.request(),
+        at(4),
+    );
+    assert!(answer.await.unwrap_err().is_refusal());
+    let job = store.job(waiting.id).await.unwrap().unwrap();
+    assert_eq!(job.status, JobStatus::Pending);
+    assert_eq!(lane.claim(store, at(5)).await.unwrap().job, waiting.id);
+}
+
+async fn the_slot_of_a_retried_job_gets_another_one_first(store: &dyn Store) {
+    let failing = submit(store, text_job(), at(0)).await;
+    let lane = Lane::connect(store, "w", at(0)).await;
+    let lease = lane.claim(store, at(0)).await.unwrap();
+    let failed = Completion::Failed(WorkerFailure::ExecutionFailed);
+    let (done, next) = store
+        .complete_and_claim(
+            failing.id,
+            lane.holder(&lease),
+            failed,
+            lane.request(),
+            at(1),
+        )
+        .await
+        .unwrap();
+    assert_eq!(done.job.status, JobStatus::RetryWait);
+    assert!(next.is_none(), "it is not due yet");
+    let due = done.job.retry_at.unwrap();
+    let again = lane.claim(store, due).await.unwrap();
+    assert_eq!((again.job, again.ordinal), (failing.id, 2));
+}
+
+async fn a_result_of_an_earlier_session_brings_no_lease_to_it(store: &dyn Store) {
+    let first = submit(store, text_job(), at(0)).await;
+    let waiting = submit(store, text_job(), at(0)).await;
+    let lane = Lane::connect(store, "w", at(0)).await;
+    let lease = lane.claim(store, at(0)).await.unwrap();
+    let done = store.complete(first.id, lane.holder(&lease), text_result("x"), at(1));
+    done.await.unwrap();
+    store
+        .disconnect_slot(lane.slot.clone(), lane.generation, at(2))
+        .await
+        .unwrap();
+    let (done, lease) = store
+        .complete_and_claim(
+            first.id,
+            lane.holder(&lease),
+            text_result("x"),
+            lane.request(),
+            at(3),
+        )
+        .await
+        .unwrap();
+    assert!(done.repeated && lease.is_none());
+    let job = store.job(waiting.id).await.unwrap().unwrap();
+    assert_eq!(job.status, JobStatus::Pending);
 }
