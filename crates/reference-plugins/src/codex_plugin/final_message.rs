@@ -46,9 +46,9 @@ pub(super) struct FinalFiles {
 
 impl FinalFiles {
     /// Writes the schema and an empty final message.
-    pub(super) fn create(workspace: &Path) -> Result<Self, PrivateError> {
+    pub(super) fn create(workspace: &Path, context: &Context) -> Result<Self, PrivateError> {
         let files = Self {
-            directory: private_directory(workspace, "forge-codex-")?,
+            directory: private_directory(workspace, "forge-codex-", context)?,
         };
         let mut schema = safe_fs::create_private_file(&files.schema())?;
         schema

@@ -61,7 +61,7 @@ impl Codex {
 
     fn edit(&self, task: &WorkspaceTask, context: &Context) -> Result<Edit, CodexError> {
         let before = Head::read(&task.workspace)?;
-        let files = FinalFiles::create(&task.workspace)?;
+        let files = FinalFiles::create(&task.workspace, context)?;
         let prompt = prompt(&task.instruction);
         let run = Run {
             arguments: arguments(&task.workspace, &files),

@@ -27,9 +27,9 @@ pub(super) struct AnswerFiles {
 
 impl AnswerFiles {
     /// Makes the directory under the temporary directory, but never inside the workspace.
-    pub(super) fn create(workspace: &Path) -> Result<Self, ExecError> {
+    pub(super) fn create(workspace: &Path, context: &Context) -> Result<Self, ExecError> {
         Ok(Self {
-            directory: private_directory(workspace, "forge-exec-")?,
+            directory: private_directory(workspace, "forge-exec-", context)?,
         })
     }
 

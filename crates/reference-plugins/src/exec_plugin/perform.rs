@@ -50,7 +50,7 @@ impl Command {
     }
 
     fn edit(&self, task: &WorkspaceTask, context: &Context) -> Result<Edit, ExecError> {
-        let files = AnswerFiles::create(&task.workspace)?;
+        let files = AnswerFiles::create(&task.workspace, context)?;
         let workspace = (
             "FORGE_WORKSPACE".into(),
             task.workspace.clone().into_os_string(),
