@@ -33,8 +33,7 @@ const SLOW_BYTES: usize = 1_024;
 /// How long a plugin may work before it is cancelled, unless it shows that it works.
 const UNDER_WAY: Duration = Duration::from_millis(100);
 
-/// More output than any session has: 131 frames of the largest size would be, but no plugin has
-/// that much to say.
+/// More output than a plugin can have a use for.
 const FLOOD: usize = 8 * 1_048_576;
 
 const TICK: Duration = Duration::from_millis(10);

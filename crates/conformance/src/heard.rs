@@ -42,7 +42,7 @@ pub(crate) struct Heard {
     pub(crate) late: Duration,
 }
 
-/// One frame of a plugin.
+/// How a plugin ended a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Terminal {
     /// The operation was performed.

@@ -139,13 +139,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     payload("payload-reversed-surrogates", r#""\ude00\ud83d""#),
     payload("payload-bad-escape", r#""\x61""#),
     payload("payload-raw-control", "\"a\tb\""),
-    raw_payload("payload-invalid-utf8", |operation| {
+    second("payload-invalid-utf8", |operation| {
         holding(operation, b"\xff")
     }),
-    raw_payload("payload-overlong-utf8", |operation| {
+    second("payload-overlong-utf8", |operation| {
         holding(operation, b"\xc1\xa1")
     }),
-    raw_payload("payload-surrogate-bytes", |operation| {
+    second("payload-surrogate-bytes", |operation| {
         holding(operation, b"\xed\xa0\x80")
     }),
     workspace("workspace-missing", |frame| frame.without("workspace")),
@@ -170,29 +170,29 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         frame.set("timeout_ms", "86400001")
     }),
     // -- bytes and frames in the place of execute --
-    raw_payload("execute-blank-frame", |_| b"\n".to_vec()),
-    raw_payload("execute-crlf-frame", |operation| {
+    second("execute-blank-frame", |_| b"\n".to_vec()),
+    second("execute-crlf-frame", |operation| {
         ended(Frame::execute(operation).bare(), b"\r\n")
     }),
-    raw_payload("execute-non-compact-frame", |operation| {
+    second("execute-non-compact-frame", |operation| {
         let mut wire = Frame::execute(operation).line();
         wire.insert(1, b' ');
         wire
     }),
-    raw_payload("execute-two-objects", |operation| {
+    second("execute-two-objects", |operation| {
         let frame = Frame::execute(operation);
         [frame.bare(), frame.line()].concat()
     }),
     bad_execute("initialize-twice", Frame::initialize),
     bad_execute("cancel-before-execute", |_| Frame::cancel()),
-    raw_payload("frame-at-limit", |operation| {
+    second("frame-at-limit", |operation| {
         ended(sized(operation, FRAME_BYTES), b"\n")
     }),
-    raw_payload("frame-over-limit", |operation| {
+    second("frame-over-limit", |operation| {
         ended(sized(operation, FRAME_BYTES + 1), b"\n")
     }),
-    raw_payload("eof-after-initialize", |_| Vec::new()),
-    raw_payload("eof-mid-execute", |operation| {
+    second("eof-after-initialize", |_| Vec::new()),
+    second("eof-mid-execute", |operation| {
         half(&Frame::execute(operation))
     }),
     // -- forms that are right --
@@ -452,7 +452,7 @@ const fn payload(name: &'static str, raw: &'static str) -> Scenario {
     }
 }
 
-const fn raw_payload(name: &'static str, wire: fn(Operation) -> Vec<u8>) -> Scenario {
+const fn second(name: &'static str, wire: fn(Operation) -> Vec<u8>) -> Scenario {
     Scenario {
         name,
         only: None,
