@@ -1,10 +1,13 @@
 //! `GET /v1/workers/connect`: who may have which slot. All that is wrong with a
 //! token, an id or a slot is answered alike.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use forge_domain::PoolId;
+use futures_util::FutureExt as _;
 use gate_link::{ConnectQuery, GateSession};
 use gate_store::StoreError;
 
@@ -57,17 +60,24 @@ pub(crate) async fn connect(State(state): State<GateState>, mut request: Request
     tasks.spawn(async move {
         let killed = state.killed().clone();
         let mut connection = Connection::new(state, slot, session);
-        let reason = match upgrade.await {
-            Ok(upgraded) => {
-                let wire = Wire::new(upgraded).await;
-                tokio::select! {
-                    reason = connection.serve(wire) => reason,
-                    () = killed.cancelled() => "shutdown",
+        let served = async {
+            match upgrade.await {
+                Ok(upgraded) => {
+                    let wire = Wire::new(upgraded).await;
+                    tokio::select! {
+                        reason = connection.serve(wire) => reason,
+                        () = killed.cancelled() => "shutdown",
+                    }
                 }
+                Err(_) => "handshake failed",
             }
-            Err(_) => "handshake failed",
         };
-        connection.disconnect(reason).await;
+        // Whatever ends it, the slot can be connected again. The connection is used once more,
+        // to let go; that reads nothing that a panic could have left half done.
+        let served = AssertUnwindSafe(served).catch_unwind().await;
+        connection
+            .disconnect(served.unwrap_or("a defect of this program"))
+            .await;
     });
     handshake::switching(&key)
 }

@@ -90,6 +90,10 @@ impl Connection {
                     wire.going_away().await;
                     return "shutdown";
                 }
+                Next::End("peer is gone") => {
+                    wire.gone().await;
+                    return "peer is gone";
+                }
                 Next::End(reason) => return reason,
                 Next::Refuse(refused) => refused,
             };
@@ -118,6 +122,11 @@ impl Connection {
     async fn idle(&mut self, wire: &mut Wire, bell: &Notify) -> Next {
         if self.state.stopping().is_cancelled() {
             return Next::End("shutdown");
+        }
+        // What the Worker has said comes first: one that has said goodbye gets no lease.
+        if wire.has_arrived() {
+            let incoming = wire.receive().await;
+            return self.incoming(wire, incoming).await;
         }
         // Listens before it asks: work that arrives in between rings the bell.
         let mut rung = std::pin::pin!(bell.notified());

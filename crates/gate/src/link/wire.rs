@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use gate_link::{CLOSE_TOO_LARGE, MAX_MESSAGE_BYTES};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::CapacityError;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data as OpData, OpCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message, Utf8Bytes};
 
@@ -38,6 +39,8 @@ pub(super) enum Incoming {
 #[derive(Debug)]
 pub(super) struct Wire {
     socket: WebSocketStream<TokioIo<Upgraded>>,
+    /// What [`Wire::has_arrived`] found.
+    early: Option<Incoming>,
 }
 
 impl Wire {
@@ -49,11 +52,30 @@ impl Wire {
             .max_frame_size(Some(MAX_MESSAGE_BYTES));
         let stream = TokioIo::new(upgraded);
         let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
-        Self { socket }
+        Self {
+            socket,
+            early: None,
+        }
+    }
+
+    /// Whether a message or the end has come in already; [`Wire::receive`] then has it at
+    /// once.
+    pub(super) fn has_arrived(&mut self) -> bool {
+        if self.early.is_none() {
+            self.early = self.read().now_or_never();
+        }
+        self.early.is_some()
     }
 
     /// The next message. Pings are answered on the way. Cancel safe.
     pub(super) async fn receive(&mut self) -> Incoming {
+        match self.early.take() {
+            Some(early) => early,
+            None => self.read().await,
+        }
+    }
+
+    async fn read(&mut self) -> Incoming {
         loop {
             return match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => Incoming::Text(text),
@@ -71,6 +93,7 @@ impl Wire {
     /// dropped by the stream below.
     pub(super) async fn send(&mut self, frame: Vec<u8>) -> bool {
         match Utf8Bytes::try_from(Bytes::from(frame)) {
+            Ok(text) if matches!(self.early, Some(Incoming::Gone)) => self.write(&[text]).await,
             Ok(text) => self.socket.send(Message::Text(text)).await.is_ok(),
             Err(_) => false,
         }

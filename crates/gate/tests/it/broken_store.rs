@@ -1,7 +1,10 @@
-//! A store that fails: nobody is told a lie, and the Gate stops.
+//! A store that fails: nobody is told a lie, and the Gate stops. One that panics: what it
+//! panicked in lets go of its slot.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -9,6 +12,7 @@ use cli_shell::Secret;
 use forge_domain::{
     AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, PoolId, SlotId,
 };
+use futures_util::StreamExt as _;
 use gate::{GateState, HostRules, Tokens};
 use gate_store::{
     Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
@@ -16,15 +20,32 @@ use gate_store::{
     Retried, Store, StoreError, Submitted, WorkerView,
 };
 use jiff::Timestamp;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tower::ServiceExt as _;
 
-use crate::support::{config_in, owner, read_config};
+use crate::support::{PATIENCE, WORKER, config_in, owner, read_config};
 
-struct Broken;
+#[derive(Default)]
+struct Broken {
+    /// Takes a slot, panics when it is to have work, and counts how often it was given back.
+    panics: Option<Arc<AtomicUsize>>,
+}
 
 macro_rules! fail {
     ($(fn $name:ident($($argument:ty),*) -> $answer:ty;)+) => {
         impl Store for Broken {
+            fn claim(&self, _: ClaimRequest, _: Timestamp) -> Answer<Option<Lease>> {
+                assert!(self.panics.is_none(), "a defect");
+                Box::pin(async { Err(StoreError::Closed) })
+            }
+            fn connect_slot(&self, _: SlotId, _: PoolId, _: Generation, _: Timestamp) -> Answer<()> {
+                let works = self.panics.is_some();
+                Box::pin(async move { works.then_some(()).ok_or(StoreError::Closed) })
+            }
+            fn disconnect_slot(&self, _: SlotId, _: Generation, _: Timestamp) -> Answer<bool> {
+                let freed = self.panics.as_ref().map(|freed| freed.fetch_add(1, Ordering::SeqCst));
+                Box::pin(async move { freed.map(|_| true).ok_or(StoreError::Closed) })
+            }
             $(fail!(@ $name [$($argument),*] $answer);)+
         }
     };
@@ -50,7 +71,6 @@ macro_rules! fail {
 
 fail! {
     fn submit(NewJob, Timestamp) -> Submitted;
-    fn claim(ClaimRequest, Timestamp) -> Option<Lease>;
     fn heartbeat(JobId, Holder, Timestamp) -> Timestamp;
     fn bind_evidence(JobId, Holder, EvidenceBatch, Timestamp) -> Bound;
     fn complete(JobId, Holder, Completion, Timestamp) -> Completed;
@@ -58,8 +78,6 @@ fail! {
     fn expire_due(Timestamp) -> Vec<EndedLease>;
     fn cancel(JobId, Timestamp) -> Cancelled;
     fn retry(JobId, JobId, Timestamp) -> Retried;
-    fn connect_slot(SlotId, PoolId, Generation, Timestamp) -> ();
-    fn disconnect_slot(SlotId, Generation, Timestamp) -> bool;
     fn job(JobId) -> Option<JobView>;
     fn list_jobs(JobFilter, Page) -> JobPage;
     fn attempts(JobId) -> Option<Vec<AttemptView>>;
@@ -74,6 +92,10 @@ fail! {
 }
 
 fn state() -> GateState {
+    state_on(Broken::default())
+}
+
+fn state_on(store: Broken) -> GateState {
     let dir = tempfile::tempdir().unwrap();
     let config = read_config(&config_in(&dir)).unwrap();
     let secret = |name: &str| Secret::from_file(&dir.path().join(name)).unwrap();
@@ -82,7 +104,7 @@ fn state() -> GateState {
     let rules = HostRules::new(true, "127.0.0.1", None, &BTreeSet::new());
     GateState::new(
         &config,
-        Arc::new(Broken),
+        Arc::new(store),
         tokens,
         rules,
         Arc::new(Timestamp::now),
@@ -132,4 +154,38 @@ async fn a_failed_store_fails_the_request_and_stops_the_gate() {
             "{method} {path}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_slot_whose_task_panics_can_be_connected_again() {
+    let freed = Arc::new(AtomicUsize::new(0));
+    let state = state_on(Broken {
+        panics: Some(Arc::clone(&freed)),
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = tokio::task::JoinSet::new();
+    let router = gate::router(state.clone());
+    serving.spawn(async move { axum::serve(listener, router).await });
+
+    let url = format!("ws://{address}/v1/workers/connect?worker_id=worker-1&slot=0");
+    for round in 1..=2 {
+        let mut request = url.as_str().into_client_request().unwrap();
+        let bearer = format!("Bearer {WORKER}").parse().unwrap();
+        request.headers_mut().insert(header::AUTHORIZATION, bearer);
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let (mut socket, _) = tokio_tungstenite::client_async(request, stream)
+            .await
+            .unwrap();
+        let end = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
+        assert!(!matches!(end, Some(Ok(_))), "{end:?}");
+        let given_back = async {
+            while freed.load(Ordering::SeqCst) < round {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, given_back).await.unwrap();
+    }
+    // It is a slot's defect, not the Gate's end.
+    assert_eq!(status(&state, ready()).await.0, StatusCode::OK);
 }

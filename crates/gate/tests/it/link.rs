@@ -346,6 +346,61 @@ async fn pings_are_answered_and_white_space_passes() {
     worker.ack(&lease).await;
 }
 
+/// A Worker that drains: its last result and the Close frame leave in one write.
+async fn leave_with(worker: &mut crate::support::Peer, messages: &[Value]) {
+    use tokio_tungstenite::tungstenite::Message;
+    for message in messages {
+        worker.feed_raw(Message::text(message.to_string())).await;
+    }
+    worker.send_raw(Message::Close(None)).await;
+}
+
+async fn closed(worker: &mut crate::support::Peer) {
+    match worker.next().await {
+        Some(Ok(tokio_tungstenite::tungstenite::Message::Close(_))) => {}
+        other => panic!("the Close frame is not answered, but {other:?}"),
+    }
+    assert!(worker.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_with_its_result_is_acknowledged_and_gets_no_lease() {
+    for late in [false, true] {
+        let rig = Rig::start().await;
+        let jobs = [rig.submit_text("x").await, rig.submit_text("y").await];
+        let mut worker = rig.connect(0).await;
+        let lease = worker.lease().await;
+        let (ended, waiting): (Vec<_>, Vec<_>) =
+            jobs.iter().partition(|job| lease["job_id"] == job.as_str());
+        let mut last = vec![text_result(&lease, "done")];
+        if late {
+            last.push(heartbeat(&lease));
+        }
+        leave_with(&mut worker, &last).await;
+        worker.ack(&lease).await;
+        closed(&mut worker).await;
+        assert_eq!(rig.job(ended[0]).await["status"], "succeeded");
+        // The slot is free at once, and the job that waits has lost nothing.
+        let seen = rig.job(waiting[0]).await;
+        assert_eq!(seen["status"], "pending");
+        assert!(seen.get("attempts").is_none(), "{seen}");
+        let next = connect_again(&rig, 0).await.lease().await;
+        assert_eq!(next["job_id"], waiting[0].as_str());
+    }
+}
+
+#[tokio::test]
+async fn a_slot_that_has_left_gets_no_job_that_comes_later() {
+    let rig = Rig::start().await;
+    let mut worker = rig.connect(0).await;
+    leave_with(&mut worker, &[]).await;
+    closed(&mut worker).await;
+    let job = rig.submit_text("x").await;
+    let waiting = rig.job(&job).await;
+    assert_eq!(waiting["status"], "pending");
+    assert!(waiting.get("attempts").is_none(), "{waiting}");
+}
+
 #[tokio::test]
 async fn a_stop_says_goodbye_to_idle_slots() {
     let mut rig = Rig::start().await;

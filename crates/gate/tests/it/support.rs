@@ -313,6 +313,11 @@ impl Peer {
         self.socket.send(message).await.unwrap();
     }
 
+    /// Writes nothing before the next message is sent.
+    pub(crate) async fn feed_raw(&mut self, message: Message) {
+        self.socket.feed(message).await.unwrap();
+    }
+
     /// The next text message as it came.
     pub(crate) async fn receive_text(&mut self) -> String {
         match self.next().await {
