@@ -99,6 +99,29 @@ impl Wire {
         }
     }
 
+    /// Writes frames past the library, which never holds any back: several at once, or what a
+    /// peer that has closed still waits for. RFC 6455 section 5.5.1 lets that come before the
+    /// answer to the Close frame; the library does not.
+    async fn write(&mut self, texts: &[Utf8Bytes]) -> bool {
+        let mut bytes = Vec::new();
+        let formatted = texts.iter().all(|text| {
+            let frame = Frame::message(text.clone(), OpCode::Data(OpData::Text), true);
+            frame.format(&mut bytes).is_ok()
+        });
+        let stream = self.socket.get_mut();
+        formatted && stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok()
+    }
+
+    /// Answers the peer's closing handshake, if that is how it went, and ends.
+    pub(super) async fn gone(mut self) {
+        // The library holds the answer ready; either fails only if the peer is gone.
+        let answer = async {
+            drop(self.socket.flush().await);
+            drop(self.socket.into_inner().shutdown().await);
+        };
+        drop(tokio::time::timeout(LAST_WORDS, answer).await);
+    }
+
     /// Says that the last message was too large, and ends.
     pub(super) async fn too_large(mut self) {
         self.close(CloseCode::from(CLOSE_TOO_LARGE), "message too large")
