@@ -17,8 +17,6 @@ pub(crate) enum Incoming {
 /// How a link is told that it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// Politely: the Worker goes away.
-    GoingAway,
     /// The peer broke a rule.
     Protocol,
     /// The peer's message was over the limit.
@@ -73,6 +71,12 @@ pub(crate) trait Link: Send {
     fn receive(&mut self) -> impl Future<Output = Result<Incoming, LinkDown>> + Send;
     /// Sends one text message.
     fn send(&mut self, frame: Vec<u8>) -> impl Future<Output = Result<(), LinkDown>> + Send;
+    /// Says that the Worker goes away and sends nothing more, in one piece with the last
+    /// message if there is one. What the Gate still sends can be received.
+    fn send_last(
+        &mut self,
+        frame: Option<Vec<u8>>,
+    ) -> impl Future<Output = Result<(), LinkDown>> + Send;
     /// Sends a ping with a number that its pong brings back.
     fn ping(&mut self, number: u64) -> impl Future<Output = Result<(), LinkDown>> + Send;
     /// Says how long sent bytes may stay unacknowledged by the peer's machine.

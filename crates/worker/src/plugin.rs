@@ -138,10 +138,11 @@ fn failure(plugin: &PluginEntry, error: RunError) -> PluginFailure {
                      those that it knows"
                 );
             }
-            (
-                Reason::PluginProtocolFailed,
-                format!("{reason}; end of stderr: `{stderr_tail}`"),
-            )
+            let mut detail = reason.to_string();
+            if !stderr_tail.is_empty() {
+                detail.push_str(&format!("; end of stderr: `{stderr_tail}`"));
+            }
+            (Reason::PluginProtocolFailed, detail)
         }
     };
     PluginFailure { reason, detail }
@@ -172,6 +173,20 @@ mod tests {
 
     fn edit() -> Operation {
         Operation::workspace_edit("/w", "do", std::time::Duration::from_secs(1)).unwrap()
+    }
+
+    #[test]
+    fn the_end_of_stderr_is_told_where_there_is_one() {
+        let detail = |stderr_tail: &str| {
+            let error = RunError::Protocol {
+                reason: "it ended".into(),
+                stderr_tail: stderr_tail.to_owned(),
+                initialized: true,
+            };
+            failure(&entry(None), error).detail
+        };
+        assert_eq!(detail(""), "it ended");
+        assert_eq!(detail("oops"), "it ended; end of stderr: `oops`");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(crate) fn run(
     // Whatever is still blocked is killed with the process; its wrappers see to their trees.
     runtime.shutdown_background();
     drop(owned);
-    tracing::info!(outcome = ?outcome, "worker stopped");
+    tracing::info!(%outcome, "worker stopped");
     Ok(outcome)
 }
 

@@ -25,6 +25,11 @@ use crate::stop::Stop;
 
 /// How long the Gate may take to acknowledge evidence or a result.
 const ACK_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a slot that leaves waits for the Gate to close too.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+/// How long a slot waits for a lease that the Gate may have sent before it could know that the
+/// Worker drains.
+const CROSSING: Duration = Duration::from_millis(100);
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +43,9 @@ pub(crate) enum Broken {
     /// The connection is gone.
     #[error("the connection is gone")]
     Down(#[source] LinkDown),
+    /// The Worker drains, and the Gate closed before it acknowledged the last result.
+    #[error("the connection ended before the Gate acknowledged the last result")]
+    Unsure(#[source] LinkDown),
     /// The Gate said something that has no place here, or refused what was sent.
     #[error("the conversation with the Gate failed")]
     Surprise(#[source] LinkError),
@@ -88,9 +96,14 @@ pub(crate) async fn serve<L: Link, E: Executor>(
         session: WorkerSession::new(serving.query),
         pings: Pings::default(),
         proved: false,
+        closed: false,
+        crossing: None,
     };
     loop {
         let served = match conversation.idle().await {
+            Ok(Work::Lease(lease)) if conversation.drains() => {
+                conversation.hand_back(&lease.lease).await
+            }
             Ok(Work::Lease(lease)) => conversation.carry_out(*lease).await,
             Ok(Work::Refuse(key, reason)) => conversation.refuse(&key, &reason).await,
             Err(broken) => Err(broken),
@@ -104,8 +117,11 @@ pub(crate) async fn serve<L: Link, E: Executor>(
 
 fn closing_of(broken: &Broken) -> Closing {
     match broken {
-        Broken::Drained => Closing::GoingAway,
-        Broken::Surprise(LinkError::Refused) | Broken::Killed | Broken::LeaseLost => Closing::Drop,
+        Broken::Drained
+        | Broken::Unsure(_)
+        | Broken::Surprise(LinkError::Refused)
+        | Broken::Killed
+        | Broken::LeaseLost => Closing::Drop,
         Broken::Surprise(_) | Broken::Unexpected | Broken::NoAck | Broken::Evidence(_) => {
             Closing::Protocol
         }
@@ -131,6 +147,10 @@ struct Conversation<'a, L, E> {
     session: WorkerSession,
     pings: Pings,
     proved: bool,
+    /// The Close frame is sent: nothing else can be.
+    closed: bool,
+    /// Until when a lease may still come that the Gate sent without knowing of the drain.
+    crossing: Option<Instant>,
 }
 
 /// A lease that is being carried out: its clock, and the same for the job to look at.
@@ -151,13 +171,26 @@ impl Held {
 }
 
 impl<L: Link, E: Executor> Conversation<'_, L, E> {
-    /// Waits for a lease; drains if that is asked for first.
+    /// Waits for a lease; leaves when the Worker drains.
     async fn idle(&mut self) -> Result<Work, Broken> {
+        let (drain, crossing) = (&self.serving.stop.drain, self.crossing);
+        let leaves = async {
+            drain.cancelled().await;
+            if let Some(until) = crossing {
+                sleep_until(until).await;
+            }
+        };
+        tokio::pin!(leaves);
         loop {
+            if self.closed {
+                return Err(self.leave().await);
+            }
             let incoming = tokio::select! {
                 biased;
-                () = self.serving.stop.drain.cancelled() => return Err(Broken::Drained),
+                // A lease that has come is answered, since its job would wait for the end of
+                // its time to live otherwise.
                 incoming = self.link.receive() => incoming?,
+                () = &mut leaves => return Err(self.leave().await),
             };
             let Incoming::Message(message) = incoming else {
                 continue; // a pong that came late
@@ -170,6 +203,52 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
             self.proved = true;
             return Ok(work);
         }
+    }
+
+    fn drains(&self) -> bool {
+        self.serving.stop.drain.is_cancelled()
+    }
+
+    /// Closes, and reads until the Gate has closed too.
+    ///
+    /// An idle slot does so at once when the Worker drains: each moment of waiting would be one
+    /// more in which the Gate may give it a job. What was on its way already can no longer be
+    /// answered then, as nothing may follow a Close frame (RFC 6455 section 5.5.1).
+    async fn leave(&mut self) -> Broken {
+        // However it ends, the slot has left.
+        drop(tokio::time::timeout(LAST_WORDS, self.close()).await);
+        Broken::Drained
+    }
+
+    async fn close(&mut self) -> Result<(), Broken> {
+        if !self.closed {
+            self.link.send_last(None).await?;
+            self.closed = true;
+        }
+        loop {
+            let Incoming::Message(message) = self.link.receive().await? else {
+                continue;
+            };
+            let lease = match self.session.receive(&message)? {
+                WorkerEvent::Lease(lease) => lease.lease,
+                WorkerEvent::UnacceptableLease(lease) => lease.lease,
+                _ => return Err(Broken::Unexpected),
+            };
+            tracing::warn!(
+                job_id = %lease.job_id, attempt_id = %lease.attempt_id,
+                "a lease came after the slot had closed, its attempt will expire"
+            );
+        }
+    }
+
+    /// Answers a lease that comes while the Worker drains, so that its job is tried again soon.
+    async fn hand_back(&mut self, key: &LeaseKey) -> Result<(), Broken> {
+        tracing::warn!(
+            job_id = %key.job_id, attempt_id = %key.attempt_id,
+            "a lease came while the Worker drains, its job is handed back"
+        );
+        let failed = Completion::Failed(WorkerFailure::ExecutionFailed);
+        self.deliver(failed, None).await
     }
 
     /// Answers a lease that cannot be carried out as described; there is no evidence of it.
@@ -242,7 +321,15 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
             (Some(cleanup), Err(_)) => Ok(cleanup.run().await),
         };
         let undelivered = |broken| {
-            tracing::warn!(reason = %broken, "result dropped, the attempt will expire");
+            match broken {
+                Broken::Unsure(_) => tracing::warn!(
+                    reason = %broken,
+                    "unless the Gate has stored the result, the attempt will expire"
+                ),
+                _ => {
+                    tracing::warn!(reason = %broken, "result dropped, the attempt will expire");
+                }
+            }
             broken
         };
         stored.map_err(undelivered)?;
@@ -268,16 +355,35 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         }
     }
 
+    /// Sends the result. A Worker that drains closes with it, so that the Gate knows before it
+    /// acknowledges that the slot takes no other lease.
     async fn deliver(
         &mut self,
         completion: Completion,
         held: Option<&mut Held>,
     ) -> Result<(), Broken> {
         let frame = self.session.result(completion)?;
-        self.link.send(frame).await?;
-        match self.acknowledged(held).await? {
+        let acknowledged = if self.drains() {
+            self.link.send_last(Some(frame)).await?;
+            self.closed = true;
+            // No heartbeat may follow the Close frame. Whether the result was in time is
+            // decided when the Gate reads it.
+            match self.acknowledged(None).await {
+                Err(Broken::Down(down)) => Err(Broken::Unsure(down)),
+                other => other,
+            }
+        } else {
+            self.link.send(frame).await?;
+            self.acknowledged(held).await
+        };
+        match acknowledged? {
             WorkerEvent::ResultStored => {
                 self.proved = true;
+                if self.drains() {
+                    // A signal between the two: the next lease may be right behind the
+                    // acknowledgement.
+                    self.crossing = Some(Instant::now() + CROSSING);
+                }
                 Ok(())
             }
             _ => Err(Broken::Unexpected),

@@ -42,6 +42,16 @@ pub(crate) enum Outcome {
     Killed,
 }
 
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Drained => "drained: every running job was finished",
+            Self::Cancelled => "cancelled: the running jobs were cancelled by a second signal",
+            Self::Killed => "killed: the running jobs were killed",
+        })
+    }
+}
+
 impl Outcome {
     /// The exit code of the process.
     pub(crate) const fn exit_code(self) -> u8 {

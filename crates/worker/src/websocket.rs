@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
 use url::Url;
 
@@ -183,6 +183,18 @@ impl Link for GateLink {
             .map_err(down)
     }
 
+    async fn send_last(&mut self, frame: Option<Vec<u8>>) -> Result<(), LinkDown> {
+        if let Some(frame) = frame {
+            let text = String::from_utf8(frame).map_err(down)?;
+            self.socket
+                .feed(Message::Text(text.into()))
+                .await
+                .map_err(down)?;
+        }
+        let close = farewell(CloseCode::Away, "worker stops");
+        self.socket.close(Some(close)).await.map_err(down)
+    }
+
     async fn ping(&mut self, number: u64) -> Result<(), LinkDown> {
         let payload = number.to_be_bytes().to_vec();
         self.socket
@@ -202,22 +214,22 @@ impl Link for GateLink {
 
     async fn close(&mut self, closing: Closing) {
         let (code, reason) = match closing {
-            Closing::GoingAway => (CloseCode::Away, "worker stops"),
             Closing::Protocol => (CloseCode::Protocol, "protocol violation"),
             Closing::TooBig => (CloseCode::Size, "message too large"),
             Closing::Drop => return,
         };
-        let farewell = async {
-            let frame = CloseFrame {
-                code,
-                reason: reason.into(),
-            };
-            if self.socket.close(Some(frame)).await.is_ok() {
+        let said = async {
+            if self
+                .socket
+                .close(Some(farewell(code, reason)))
+                .await
+                .is_ok()
+            {
                 while let Some(Ok(_)) = self.socket.next().await {}
             }
         };
         // Whether the Gate heard it makes no difference to what follows.
-        timeout(LAST_WORDS, farewell).await.ok();
+        timeout(LAST_WORDS, said).await.ok();
     }
 }
 
@@ -229,6 +241,13 @@ impl GateLink {
             MaybeTlsStream::Plain(stream) => Some(stream),
             _ => None,
         }
+    }
+}
+
+fn farewell(code: CloseCode, reason: &'static str) -> CloseFrame {
+    CloseFrame {
+        code,
+        reason: Utf8Bytes::from_static(reason),
     }
 }
 

@@ -41,6 +41,8 @@ fn heartbeat() -> Sent {
 #[derive(Debug, PartialEq, Eq)]
 enum Sent {
     Message(String),
+    /// The Close frame, and the message that left with it.
+    Last(Option<String>),
     Ping(u64),
     Closed(Closing),
 }
@@ -77,6 +79,11 @@ impl Link for MemoryLink {
             .await
     }
 
+    async fn send_last(&mut self, frame: Option<Vec<u8>>) -> Result<(), LinkDown> {
+        let frame = frame.map(|frame| String::from_utf8(frame).unwrap());
+        self.put(Sent::Last(frame)).await
+    }
+
     async fn ping(&mut self, number: u64) -> Result<(), LinkDown> {
         self.put(Sent::Ping(number)).await
     }
@@ -100,6 +107,11 @@ impl Gate {
         self.outgoing
             .send(Ok(Incoming::Message(text.into().into_bytes())))
             .unwrap();
+    }
+
+    fn close(&self) {
+        let closed = LinkDown::Closed("1001".to_owned());
+        self.outgoing.send(Err(closed)).ok();
     }
 
     fn pong(&self, number: u64) {
@@ -329,7 +341,7 @@ async fn text_job_is_lease_result_ack_and_again() {
     );
     stage.gate.say(ack());
     stage.stop.drain();
-    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+    assert_eq!(stage.gate.next().await, Sent::Last(None));
     let (proved, broken) = stage.end().await;
     assert!(proved);
     assert!(matches!(broken, Broken::Drained));
@@ -355,7 +367,7 @@ async fn heartbeats_name_the_base_id_and_go_on_until_the_last_ack() {
     stage.gate.say(ack());
     sleep(TTL).await;
     stage.stop.drain();
-    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+    assert_eq!(stage.gate.next().await, Sent::Last(None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -647,6 +659,7 @@ async fn a_gate_that_never_acknowledges_is_left() {
                 assert_eq!(closing, Closing::Protocol);
                 break;
             }
+            Sent::Last(last) => panic!("{last:?}"),
         }
     }
     assert_eq!(since.elapsed(), ACK_TIMEOUT);
@@ -693,7 +706,7 @@ async fn stages_are_sent_as_they_come_and_the_last_before_the_result() {
     assert_eq!(stage.gate.text().await, result);
     stage.gate.say(ack());
     stage.stop.drain();
-    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+    assert_eq!(stage.gate.next().await, Sent::Last(None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -723,7 +736,7 @@ async fn activity_and_heartbeats_go_side_by_side() {
             Sent::Message(text) if text.contains("\"result\"") => break,
             Sent::Message(text) => sent.push(text),
             Sent::Ping(number) => stage.gate.pong(number),
-            Sent::Closed(closing) => panic!("{closing:?}"),
+            other => panic!("{other:?}"),
         }
     }
     sent.sort();
@@ -760,20 +773,160 @@ async fn a_stuck_activity_write_cancels_the_job_before_the_lease_could_be_given_
     assert!(matches!(stage.end().await.1, Broken::LeaseLost));
 }
 
+/// The result of the one job, which leaves with the Close frame.
+fn last() -> Sent {
+    Sent::Last(Some(message("result", ",\"result\":\"x\"")))
+}
+
+fn handed_back() -> String {
+    message(
+        "result",
+        ",\"error\":\"execution_failed\",\"disposition\":\"retryable\"",
+    )
+}
+
 #[tokio::test(start_paused = true)]
-async fn draining_lets_the_job_finish_and_takes_no_other() {
+async fn draining_lets_the_job_finish_and_closes_with_its_result() {
+    let mut stage = stage(Duration::from_secs(25), text("x"));
+    stage.gate.say(lease());
+    sleep(Duration::from_secs(1)).await;
+    stage.stop.drain();
+    for number in 1..=2 {
+        assert_eq!(stage.gate.next().await, heartbeat());
+        assert_eq!(stage.gate.next().await, Sent::Ping(number));
+        stage.gate.pong(number);
+    }
+    assert_eq!(stage.gate.next().await, last());
+    // Nothing follows the Close frame, however long the answer takes.
+    sleep(ACK_TIMEOUT - Duration::from_secs(1)).await;
+    assert!(stage.gate.sent.try_recv().is_err());
+    stage.gate.say(ack());
+    stage.gate.close();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(stage.log(), ["started", "done"]);
+    let (proved, broken) = stage.end().await;
+    assert!(proved && matches!(broken, Broken::Drained), "{broken:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_behind_the_close_is_neither_begun_nor_answered() {
+    // One that comes with the acknowledgement, and one of a Gate that reads the Close late.
+    for late in [Duration::ZERO, Duration::from_millis(50)] {
+        let mut stage = stage(Duration::from_secs(5), text("x"));
+        stage.gate.say(lease());
+        sleep(Duration::from_secs(1)).await;
+        stage.stop.drain();
+        assert_eq!(stage.gate.next().await, last());
+        let since = Instant::now();
+        stage.gate.say(ack());
+        sleep(late).await;
+        stage.gate.say(lease());
+        assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+        assert_eq!(since.elapsed(), LAST_WORDS, "a Gate that never closes");
+        assert_eq!(stage.log(), ["started", "done"]);
+        let (proved, broken) = stage.end().await;
+        assert!(proved && matches!(broken, Broken::Drained), "{broken:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_closes_without_an_acknowledgement_leaves_the_result_open() {
     let mut stage = stage(Duration::from_secs(5), text("x"));
     stage.gate.say(lease());
     sleep(Duration::from_secs(1)).await;
     stage.stop.drain();
-    assert_eq!(
-        stage.gate.text().await,
-        message("result", ",\"result\":\"x\"")
-    );
-    stage.gate.say(ack());
+    assert_eq!(stage.gate.next().await, last());
+    stage.gate.close();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert!(matches!(stage.end().await.1, Broken::Unsure(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_result_that_nobody_acknowledges_is_waited_for_as_any_other() {
+    let mut stage = stage(Duration::from_secs(5), text("x"));
     stage.gate.say(lease());
-    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
-    assert_eq!(stage.log(), ["started", "done"]);
+    stage.stop.drain();
+    // Drained before it was read: it is handed back.
+    assert_eq!(stage.gate.next().await, Sent::Last(Some(handed_back())));
+    let since = Instant::now();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Protocol));
+    assert_eq!(since.elapsed(), ACK_TIMEOUT);
+    assert!(stage.log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_between_result_and_acknowledgement_hands_the_next_lease_back() {
+    for late in [Duration::ZERO, CROSSING - Duration::from_millis(1)] {
+        let mut stage = stage(Duration::from_secs(5), text("x"));
+        stage.gate.say(lease());
+        assert_eq!(
+            stage.gate.text().await,
+            message("result", ",\"result\":\"x\"")
+        );
+        stage.stop.drain();
+        sleep(Duration::from_secs(1)).await;
+        stage.gate.say(ack());
+        sleep(late).await;
+        stage.gate.say(lease());
+        assert_eq!(stage.gate.next().await, Sent::Last(Some(handed_back())));
+        stage.gate.say(ack());
+        stage.gate.close();
+        assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+        assert_eq!(stage.log(), ["started", "done"], "the second is not begun");
+        assert!(matches!(stage.end().await.1, Broken::Drained));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_between_result_and_acknowledgement_closes_when_no_lease_follows() {
+    let mut stage = stage(Duration::from_secs(5), text("x"));
+    stage.gate.say(lease());
+    stage.gate.text().await;
+    stage.stop.drain();
+    stage.gate.say(ack());
+    let since = Instant::now();
+    assert_eq!(stage.gate.next().await, Sent::Last(None));
+    assert_eq!(since.elapsed(), CROSSING);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_slot_closes_at_once_and_waits_for_the_answer() {
+    let mut idle = stage(Duration::ZERO, text("x"));
+    sleep(Duration::from_secs(1)).await;
+    let since = Instant::now();
+    idle.stop.drain();
+    assert_eq!(idle.gate.next().await, Sent::Last(None));
+    assert_eq!(since.elapsed(), Duration::ZERO);
+    // What crosses the Close frame cannot be answered.
+    idle.gate.say(lease());
+    idle.gate.close();
+    assert_eq!(idle.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(since.elapsed(), Duration::ZERO);
+    assert!(idle.log().is_empty());
+    assert!(matches!(idle.end().await.1, Broken::Drained));
+
+    // A connection that takes no more bytes holds nobody up.
+    let mut stuck = stage(Duration::ZERO, text("x"));
+    *stuck.gate.stuck.lock().unwrap() = true;
+    sleep(Duration::from_secs(1)).await;
+    let since = Instant::now();
+    stuck.stop.drain();
+    assert_eq!(stuck.gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(since.elapsed(), LAST_WORDS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_has_come_when_the_signal_does_is_handed_back() {
+    let mut stage = stage(Duration::from_secs(5), text("x"));
+    sleep(Duration::from_secs(1)).await;
+    stage.gate.say(lease());
+    stage.stop.drain();
+    assert_eq!(stage.gate.next().await, Sent::Last(Some(handed_back())));
+    stage.gate.say(ack());
+    stage.gate.close();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
+    assert!(stage.log().is_empty());
+    assert!(matches!(stage.end().await.1, Broken::Drained));
 }
 
 #[tokio::test(start_paused = true)]
@@ -782,13 +935,10 @@ async fn cancelling_reports_the_job_as_failed_while_connected() {
     stage.gate.say(lease());
     sleep(Duration::from_secs(1)).await;
     stage.stop.cancel();
-    let result = message(
-        "result",
-        ",\"error\":\"execution_failed\",\"disposition\":\"retryable\"",
-    );
-    assert_eq!(stage.gate.text().await, result);
+    assert_eq!(stage.gate.next().await, Sent::Last(Some(handed_back())));
     stage.gate.say(ack());
-    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::GoingAway));
+    stage.gate.close();
+    assert_eq!(stage.gate.next().await, Sent::Closed(Closing::Drop));
 }
 
 #[tokio::test(start_paused = true)]
