@@ -48,7 +48,7 @@ const SEEDS: &[(&str, &[&str])] = &[
 
 /// What may be planned, and the path whose existence says that it is there.
 const CAPABILITIES: &[(&str, &str)] = &[
-    ("live_activity/v1", "bins/forge/tests/it/activity.rs"),
+    ("activity drawer", "crates/gate/src/ui"),
     ("job_control/v1", "crates/gate-link/src/control.rs"),
     ("forge-codex-plugin", "bins/forge-codex-plugin"),
     ("strict conformance", "crates/conformance/src/strict"),

@@ -151,22 +151,32 @@ impl Appliance {
         status.code()
     }
 
-    /// Runs `forge WORDS --format json` and returns code, stdout and stderr.
+    /// Runs `forge WORDS` and returns code, stdout and stderr.
     pub(crate) fn forge(&self, words: &[&str]) -> (i32, String, String) {
-        let output = Command::new(FORGE)
-            .args(words)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("FORGE_GATE_URL", format!("http://127.0.0.1:{}", self.port))
-            .env("FORGE_OWNER_TOKEN", OWNER_TOKEN)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = self.client(words).output().unwrap();
         (
             output.status.code().unwrap_or(-1),
             String::from_utf8(output.stdout).unwrap(),
             String::from_utf8(output.stderr).unwrap(),
         )
+    }
+
+    /// Starts `forge WORDS` with its standard output in a file of the throwaway folder.
+    pub(crate) fn forge_into(&self, words: &[&str], name: &str) -> Child {
+        let file = fs::File::create(self.path(name)).unwrap();
+        self.client(words).stdout(file).spawn().unwrap()
+    }
+
+    fn client(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(FORGE);
+        command
+            .args(words)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("FORGE_GATE_URL", format!("http://127.0.0.1:{}", self.port))
+            .env("FORGE_OWNER_TOKEN", OWNER_TOKEN)
+            .stdin(Stdio::null());
+        command
     }
 
     /// Submits a coding task and returns the job's id.

@@ -6,6 +6,8 @@
 )]
 
 #[cfg(test)]
+mod activity;
+#[cfg(test)]
 mod appliance;
 #[cfg(test)]
 mod codex;
