@@ -33,6 +33,7 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 const OWNER: &str = "bench-owner-token";
 const WORKER: &str = "bench-worker-token";
@@ -170,7 +171,9 @@ async fn connect(address: &str, slot: usize) -> WebSocketStream<TcpStream> {
     let mut request = url.into_client_request().unwrap();
     let bearer = format!("Bearer {WORKER}-{worker}").parse().unwrap();
     request.headers_mut().insert("authorization", bearer);
-    tokio_tungstenite::client_async(request, stream)
+    // Small messages: with the default of 128 KiB the clearing of buffers is most of the load's work.
+    let config = WebSocketConfig::default().read_buffer_size(4096);
+    tokio_tungstenite::client_async_with_config(request, stream, Some(config))
         .await
         .unwrap()
         .0

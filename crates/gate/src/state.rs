@@ -142,6 +142,15 @@ impl GateState {
         &self.inner.bells
     }
 
+    /// A job waits in the pool: claims it for an idle slot, right behind what the
+    /// store was asked before.
+    pub(crate) fn ring(&self, pool: &PoolId) {
+        if !self.stopping().is_cancelled() {
+            self.bells()
+                .one(pool, |request| self.store().claim(request, self.now()));
+        }
+    }
+
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.inner.tasks
     }

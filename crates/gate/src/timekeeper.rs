@@ -59,7 +59,7 @@ async fn look(state: &GateState, now: Timestamp, plan: &mut Plan) -> Result<Time
         if many {
             state.bells().all(&pool);
         } else {
-            state.bells().one(&pool);
+            state.ring(&pool);
         }
     }
     let next = [due.lease, due.retry].into_iter().flatten();

@@ -1,19 +1,104 @@
 //! Tells idle slots that there may be work, and the timekeeper that it may have
-//! to look earlier than it planned. A wake-up is a hint: whoever gets it asks
-//! the store.
+//! to look earlier than it planned.
+//!
+//! For one new job one idle slot is enough. Whoever brings the job asks the store
+//! for it in that slot's name and hands the slot the answer: so the job and its
+//! lease are in one commit, and the slot need not be awake to ask. Where it is
+//! not known which slot is meant, the bell of the pool only wakes, and whoever is
+//! woken asks the store.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forge_domain::PoolId;
+use gate_store::{Answer, ClaimRequest, Lease};
 use jiff::Timestamp;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
+
+/// The answer to a claim that was made in a slot's name.
+type Claimed = Answer<Option<Lease>>;
+
+/// The bell of one pool.
+#[derive(Default)]
+pub(crate) struct Bell {
+    everybody: Notify,
+    idle: Mutex<VecDeque<Idle>>,
+    next: AtomicU64,
+}
+
+/// A slot that waits for work.
+struct Idle {
+    ticket: u64,
+    request: ClaimRequest,
+    claimed: oneshot::Sender<Claimed>,
+}
+
+/// The place of a slot among those that wait. Gone with it: nobody claims for a
+/// slot that does not wait any more.
+pub(crate) struct Place {
+    bell: Arc<Bell>,
+    ticket: u64,
+    claimed: oneshot::Receiver<Claimed>,
+}
+
+impl Bell {
+    /// Waits for work in the name of `request`.
+    pub(crate) fn wait(self: &Arc<Self>, request: ClaimRequest) -> Place {
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, claimed) = oneshot::channel();
+        self.idle().push_back(Idle {
+            ticket,
+            request,
+            claimed: sender,
+        });
+        Place {
+            bell: Arc::clone(self),
+            ticket,
+            claimed,
+        }
+    }
+
+    /// Rings for everybody who listens at this moment.
+    pub(crate) const fn everybody(&self) -> &Notify {
+        &self.everybody
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, VecDeque<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The answer to a claim that somebody made for this slot. Cancel safe.
+    pub(crate) async fn claimed(&mut self) -> Option<Claimed> {
+        (&mut self.claimed).await.ok()
+    }
+
+    /// Waits no more; returns the answer that was handed over before.
+    pub(crate) fn leave(mut self) -> Option<Claimed> {
+        self.withdraw();
+        // Handed over under the same lock: now it is here or never comes.
+        self.claimed.try_recv().ok()
+    }
+
+    fn withdraw(&self) {
+        let mut idle = self.bell.idle();
+        if let Some(at) = idle.iter().position(|idle| idle.ticket == self.ticket) {
+            idle.remove(at);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
 
 /// The bells of all configured pools.
-#[derive(Debug)]
 pub(crate) struct Bells {
-    pools: BTreeMap<PoolId, Arc<Notify>>,
+    pools: BTreeMap<PoolId, Arc<Bell>>,
     planned: AtomicI64,
     timekeeper: Notify,
 }
@@ -31,21 +116,27 @@ impl Bells {
     }
 
     /// The bell that the idle slots of a pool listen to.
-    pub(crate) fn of(&self, pool: &PoolId) -> Option<Arc<Notify>> {
+    pub(crate) fn of(&self, pool: &PoolId) -> Option<Arc<Bell>> {
         self.pools.get(pool).cloned()
     }
 
-    /// One more job waits in the pool: one idle slot is enough.
-    pub(crate) fn one(&self, pool: &PoolId) {
-        if let Some(bell) = self.pools.get(pool) {
-            bell.notify_one();
+    /// One more job waits in the pool, or comes before what is claimed now: one
+    /// idle slot is enough, the one that has waited longest.
+    pub(crate) fn one(&self, pool: &PoolId, claim: impl FnOnce(ClaimRequest) -> Claimed) {
+        let Some(bell) = self.pools.get(pool) else {
+            return;
+        };
+        let mut idle = bell.idle();
+        if let Some(first) = idle.pop_front() {
+            // A slot leaves only with the lock, so this one is there to receive it.
+            drop(first.claimed.send(claim(first.request)));
         }
     }
 
     /// Something changed for slots of the pool, no matter for which.
     pub(crate) fn all(&self, pool: &PoolId) {
         if let Some(bell) = self.pools.get(pool) {
-            bell.notify_waiters();
+            bell.everybody.notify_waiters();
         }
     }
 
@@ -69,4 +160,55 @@ impl Bells {
 
 fn milliseconds(at: Timestamp) -> i64 {
     at.as_millisecond()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool() -> PoolId {
+        "p".parse().unwrap()
+    }
+
+    fn request(slot: &str) -> ClaimRequest {
+        ClaimRequest {
+            slot: slot.parse().unwrap(),
+            generation: crate::random::generation().unwrap(),
+            attempt: crate::random::attempt().unwrap(),
+        }
+    }
+
+    fn nothing() -> Claimed {
+        Box::pin(async { Ok(None) })
+    }
+
+    #[tokio::test]
+    async fn the_slot_that_waited_longest_is_claimed_for() {
+        let bells = Bells::new([pool()]);
+        let bell = bells.of(&pool()).unwrap();
+        let mut first = bell.wait(request("w"));
+        let second = bell.wait(request("w#2"));
+        let mut asked = Vec::new();
+        bells.one(&pool(), |request| {
+            asked.push(request.slot.to_string());
+            nothing()
+        });
+        assert_eq!(asked, ["w"]);
+        assert!(first.claimed().await.unwrap().await.unwrap().is_none());
+        assert!(second.leave().is_none());
+    }
+
+    #[tokio::test]
+    async fn nobody_claims_for_a_slot_that_left() {
+        let bells = Bells::new([pool()]);
+        let bell = bells.of(&pool()).unwrap();
+        drop(bell.wait(request("w")));
+        assert!(bell.wait(request("w")).leave().is_none());
+        bells.one(&pool(), |_| panic!("nobody waits"));
+        // What was handed over before the slot left is not lost.
+        let place = bell.wait(request("w"));
+        bells.one(&pool(), |_| nothing());
+        assert!(place.leave().is_some());
+        bells.one(&"other".parse().unwrap(), |_| panic!("no such pool"));
+    }
 }

@@ -150,7 +150,7 @@ pub(super) async fn retry(
             (StatusCode::CREATED, job)
         }
     };
-    state.bells().one(&job.worker_pool);
+    state.ring(&job.worker_pool);
     Ok(json(status, &Job::of(job, &state)))
 }
 

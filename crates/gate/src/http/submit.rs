@@ -57,16 +57,17 @@ pub(super) async fn submit(
             body: Sha256Text::of(&bytes),
         }),
     };
-    let submitted = state
-        .judge(state.store().submit(job, state.now()).await)
-        .map_err(|refusal| match refusal {
-            Refusal::Stopping => failed(),
-            Refusal::Store(StoreError::IdempotencyConflict) => ApiError::from(refusal),
-            Refusal::Store(error) => invalid(error.to_string()),
-        })?;
+    let pool = job.policy.worker_pool().clone();
+    let answer = state.store().submit(job, state.now());
+    // Behind the job in the store's queue, so that one commit holds it and its lease.
+    state.ring(&pool);
+    let submitted = state.judge(answer.await).map_err(|refusal| match refusal {
+        Refusal::Stopping => failed(),
+        Refusal::Store(StoreError::IdempotencyConflict) => ApiError::from(refusal),
+        Refusal::Store(error) => invalid(error.to_string()),
+    })?;
     let status = match &submitted {
         Submitted::Created(job) => {
-            state.bells().one(&job.worker_pool);
             log::job_submitted(job);
             StatusCode::CREATED
         }

@@ -1,17 +1,19 @@
 //! Drives one slot: gives it work when it is idle, stores what it says, and
 //! drops it at the first word that has no place. A refusal changes nothing.
 
+use std::sync::Arc;
+
 use forge_domain::{Activity, Generation, Holder, JobStatus, PoolId, SlotId};
 use gate_link::{GateSession, Lease, LeaseKey, LinkError, Request};
-use gate_store::{ClaimRequest, StoreError};
+use gate_store::{Answer, ClaimRequest, StoreError};
 use jiff::Timestamp;
-use tokio::sync::Notify;
 
 use super::wire::{Incoming, Wire};
 use crate::activity::{Performer, Recorded};
 use crate::log;
 use crate::random;
 use crate::state::{GateState, Refusal};
+use crate::wake::Bell;
 
 /// A slot and its session.
 #[derive(Debug)]
@@ -46,6 +48,26 @@ enum Next {
     End(&'static str),
     /// The last message is refused.
     Refuse(Refused),
+}
+
+/// What woke an idle slot.
+enum Woken {
+    /// Somebody claimed a job for it.
+    Claimed(Option<Answer<Option<gate_store::Lease>>>),
+    /// There may be work.
+    Rung,
+    /// The Worker said something, or is gone.
+    Said(Incoming),
+    /// The Gate stops.
+    Stopping,
+}
+
+/// What became of a message.
+enum Stored {
+    /// There is nothing to say.
+    Silently,
+    /// It is to be acknowledged, and then the next job begins.
+    Acknowledged(Option<Box<gate_store::Lease>>),
 }
 
 /// Why a message is refused.
@@ -119,7 +141,7 @@ impl Connection {
         log::worker_disconnected(&id, reason);
     }
 
-    async fn idle(&mut self, wire: &mut Wire, bell: &Notify) -> Next {
+    async fn idle(&mut self, wire: &mut Wire, bell: &Arc<Bell>) -> Next {
         if self.state.stopping().is_cancelled() {
             return Next::End("shutdown");
         }
@@ -128,18 +150,51 @@ impl Connection {
             let incoming = wire.receive().await;
             return self.incoming(wire, incoming).await;
         }
-        // Listens before it asks: work that arrives in between rings the bell.
-        let mut rung = std::pin::pin!(bell.notified());
+        // Waits before it asks: work that arrives in between is claimed for it.
+        let mut rung = std::pin::pin!(bell.everybody().notified());
         rung.as_mut().enable();
-        match self.claim().await {
+        let (mut place, own) = match (self.request(), self.request()) {
+            (Ok(waiting), Ok(own)) => (bell.wait(waiting), own),
+            (Err(next), _) | (_, Err(next)) => return next,
+        };
+        let own = self.state.store().claim(own, self.state.now());
+        match self.claimed(own).await {
             Err(next) => return next,
-            Ok(Some(lease)) => return self.grant(wire, lease).await,
+            Ok(Some(lease)) => {
+                // Who claimed for this slot in the meantime got nothing; the next one may.
+                if place.leave().is_some() {
+                    self.state.ring(&self.slot.pool);
+                }
+                return self.grant(wire, lease).await;
+            }
             Ok(None) => {}
         }
-        tokio::select! {
-            () = rung => Next::Continue,
-            incoming = wire.receive() => self.incoming(wire, incoming).await,
-            () = self.state.stopping().cancelled() => Next::End("shutdown"),
+        let woken = tokio::select! {
+            answer = place.claimed() => Woken::Claimed(answer),
+            () = rung => Woken::Rung,
+            incoming = wire.receive() => Woken::Said(incoming),
+            () = self.state.stopping().cancelled() => Woken::Stopping,
+        };
+        let (claimed, woken) = match woken {
+            Woken::Claimed(answer) => (answer, Woken::Rung),
+            // A claim that was made in its name stands, whatever else has woken it.
+            other => (place.leave(), other),
+        };
+        let lease = match claimed {
+            None => None,
+            Some(answer) => match self.claimed(answer).await {
+                Ok(lease) => lease,
+                Err(next) => return next,
+            },
+        };
+        let next = match woken {
+            Woken::Said(incoming) => self.incoming(wire, incoming).await,
+            Woken::Stopping if lease.is_none() => Next::End("shutdown"),
+            Woken::Claimed(_) | Woken::Rung | Woken::Stopping => Next::Continue,
+        };
+        match (next, lease) {
+            (Next::Continue, Some(lease)) => self.grant(wire, lease).await,
+            (next, _) => next,
         }
     }
 
@@ -148,24 +203,40 @@ impl Connection {
         self.incoming(wire, incoming).await
     }
 
-    async fn claim(&self) -> Result<Option<gate_store::Lease>, Next> {
+    /// A claim in the name of this slot.
+    fn request(&self) -> Result<ClaimRequest, Next> {
         let attempt = random::attempt().map_err(|error| {
             self.state.fail(error);
             Next::End("shutdown")
         })?;
-        let request = ClaimRequest {
+        Ok(ClaimRequest {
             slot: self.slot.id.clone(),
             generation: self.slot.generation,
             attempt,
-        };
-        let answer = self.state.store().claim(request, self.state.now()).await;
-        self.state.judge(answer).map_err(|refusal| match refusal {
-            Refusal::Store(_) => Next::End("superseded"),
-            Refusal::Stopping => Next::End("shutdown"),
         })
     }
 
+    async fn claimed(
+        &self,
+        answer: Answer<Option<gate_store::Lease>>,
+    ) -> Result<Option<gate_store::Lease>, Next> {
+        self.state
+            .judge(answer.await)
+            .map_err(|refusal| match refusal {
+                Refusal::Store(_) => Next::End("superseded"),
+                Refusal::Stopping => Next::End("shutdown"),
+            })
+    }
+
     async fn grant(&mut self, wire: &mut Wire, lease: gate_store::Lease) -> Next {
+        match self.begin(lease) {
+            Ok(frame) => self.send(wire, frame).await,
+            Err(error) => Next::Refuse(error.into()),
+        }
+    }
+
+    /// Begins an attempt, and returns the frame that tells the Worker.
+    fn begin(&mut self, lease: gate_store::Lease) -> Result<Vec<u8>, LinkError> {
         self.state.bells().due(lease.deadline);
         log::attempt_leased(&lease.job, &lease.attempt, &self.slot.id);
         self.running = Some(Running {
@@ -186,11 +257,7 @@ impl Connection {
             work: lease.work,
             policy: lease.policy.as_ref().clone(),
         };
-        let frame = match self.session.lease(message) {
-            Ok(frame) => frame,
-            Err(error) => return Next::Refuse(error.into()),
-        };
-        self.send(wire, frame).await
+        self.session.lease(message)
     }
 
     async fn incoming(&mut self, wire: &mut Wire, incoming: Incoming) -> Next {
@@ -204,23 +271,35 @@ impl Connection {
             Ok(request) => request,
             Err(error) => return Next::Refuse(error.into()),
         };
-        match self.store(request).await {
-            Ok(false) => Next::Continue,
-            Ok(true) => match self.session.acknowledge() {
-                Ok(frame) => self.send(wire, frame).await,
-                Err(error) => Next::Refuse(error.into()),
-            },
+        // Who has said more than its result is heard first.
+        let goes_on = !self.state.stopping().is_cancelled() && !wire.has_arrived();
+        match self.store(request, goes_on).await {
+            Ok(Stored::Silently) => Next::Continue,
+            Ok(Stored::Acknowledged(next)) => {
+                let ack = self.session.acknowledge();
+                let lease = next.map(|lease| self.begin(*lease)).transpose();
+                let sent = match (ack, lease) {
+                    (Ok(ack), Ok(None)) => wire.send(ack).await,
+                    (Ok(ack), Ok(Some(lease))) => wire.send_both(ack, lease).await,
+                    (Err(error), _) | (_, Err(error)) => return Next::Refuse(error.into()),
+                };
+                if sent {
+                    Next::Continue
+                } else {
+                    Next::End("peer is gone")
+                }
+            }
             Err(Refusal::Store(error)) => Next::Refuse(Refused::Store(error)),
             Err(Refusal::Stopping) => Next::End("shutdown"),
         }
     }
 
-    /// Does what a message asks for; tells whether it is to be acknowledged.
-    async fn store(&mut self, request: Request) -> Result<bool, Refusal> {
+    /// Does what a message asks for. After a result the slot gets its next job, if it `goes_on`.
+    async fn store(&mut self, request: Request, goes_on: bool) -> Result<Stored, Refusal> {
         let now = self.state.now();
         let store = self.state.store();
         match request {
-            Request::LateHeartbeat => Ok(false),
+            Request::LateHeartbeat => Ok(Stored::Silently),
             Request::Heartbeat(key) => {
                 let holder = self.holder(&key);
                 let answer = store.heartbeat(key.job_id, holder, now).await;
@@ -229,11 +308,11 @@ impl Connection {
                     running.deadline = deadline;
                 }
                 self.state.live_activity().extend(&key.attempt_id, deadline);
-                Ok(false)
+                Ok(Stored::Silently)
             }
             Request::Activity(key, activity) => {
                 self.show(&key, activity).await?;
-                Ok(false)
+                Ok(Stored::Silently)
             }
             Request::Evidence(evidence) => {
                 let key = evidence.lease;
@@ -242,19 +321,27 @@ impl Connection {
                 let answer = store.bind_evidence(key.job_id, holder, evidence.batch, now);
                 self.state.judge(answer.await)?;
                 log::evidence_bound(&key.job_id, &key.attempt_id, &self.slot.id, records);
-                Ok(true)
+                Ok(Stored::Acknowledged(None))
             }
             Request::Result(result) => {
                 let key = result.lease;
                 let holder = self.holder(&key);
-                let answer = store.complete(key.job_id, holder, result.completion, now);
-                let completed = self.state.judge(answer.await)?;
+                let completion = result.completion;
+                let (completed, lease) = if goes_on {
+                    let next = self.request().map_err(|_stops| Refusal::Stopping)?;
+                    let answer =
+                        store.complete_and_claim(key.job_id, holder, completion, next, now);
+                    self.state.judge(answer.await)?
+                } else {
+                    let answer = store.complete(key.job_id, holder, completion, now);
+                    (self.state.judge(answer.await)?, None)
+                };
                 self.forget_activity();
                 if let Some(at) = completed.job.retry_at {
                     self.state.bells().due(at);
                 }
                 log::completed(&completed.job, &key.attempt_id, &self.slot.id);
-                Ok(true)
+                Ok(Stored::Acknowledged(lease.map(Box::new)))
             }
         }
     }

@@ -99,6 +99,15 @@ impl Wire {
         }
     }
 
+    /// Sends two frames in one write.
+    pub(super) async fn send_both(&mut self, first: Vec<u8>, second: Vec<u8>) -> bool {
+        let texts = [first, second].map(|frame| Utf8Bytes::try_from(Bytes::from(frame)));
+        match texts {
+            [Ok(first), Ok(second)] => self.write(&[first, second]).await,
+            _ => false,
+        }
+    }
+
     /// Writes frames past the library, which never holds any back: several at once, or what a
     /// peer that has closed still waits for. RFC 6455 section 5.5.1 lets that come before the
     /// answer to the Close frame; the library does not.
