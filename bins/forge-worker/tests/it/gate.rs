@@ -103,6 +103,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Slot<S> {
             .unwrap();
     }
 
+    /// Writes nothing before something is said, or flushed.
+    pub(crate) async fn feed(&mut self, text: impl Into<String>) {
+        self.socket
+            .feed(Message::Text(text.into().into()))
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn flush(&mut self) {
+        self.socket.flush().await.unwrap();
+    }
+
     pub(crate) async fn ack(&mut self) {
         self.say(message("ack", "")).await;
     }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::bed::{Bed, Worker, processes_with, unique_sleep, until};
-use crate::gate::{Gate, Slot, failed, going_away};
+use crate::gate::{Gate, Slot, failed, going_away, message, result};
 
 type Connected = (Bed, Gate, Worker, Slot<tokio::net::TcpStream>);
 
@@ -75,6 +75,61 @@ async fn draining_completes_and_delivers_the_running_job() {
     drop(slot);
     assert_eq!(worker.ended().await.code(), Some(0));
     assert!(bed.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_lease_behind_the_last_result_is_not_begun() {
+    // One write with the acknowledgement, or from a Gate that reads the Close frame late.
+    for late in [Duration::ZERO, Duration::from_millis(50)] {
+        let wait = |bed: &Bed| {
+            let go = bed.root.join("go").display().to_string();
+            format!("until test -e {go}; do sleep 0.02; done; echo x > answer.txt")
+        };
+        let (bed, _gate, mut worker, mut slot) = with_running_job(wait, "1h").await;
+        worker.signal(Signal::TERM);
+        until("the drain", || worker.log().contains("draining")).await;
+        std::fs::write(bed.root.join("go"), "").unwrap();
+        slot.answer().await;
+        slot.ack().await;
+        assert!(slot.answer().await.contains("\"candidate_sha\""));
+        let begun = bed.root.join("begun");
+        let script = format!("touch {}", begun.display());
+        let next = bed.coding_lease(&script, json!([]), |_| {});
+        slot.feed(message("ack", "")).await;
+        if !late.is_zero() {
+            slot.flush().await;
+            tokio::time::sleep(late).await;
+        }
+        slot.say(next).await;
+        assert_eq!(slot.ended().await, going_away());
+        drop(slot);
+        assert_eq!(worker.ended().await.code(), Some(0));
+        let log = worker.log();
+        assert!(log.contains("result delivered"), "{log}");
+        assert!(
+            log.contains("a lease came after the slot had closed"),
+            "{log}"
+        );
+        assert!(!begun.exists());
+        assert!(bed.leftovers().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_lease_that_crosses_the_signal_is_handed_back() {
+    let (bed, _gate, mut worker, mut slot) = Bed::connected().await;
+    slot.say(bed.text_lease("first")).await;
+    assert_eq!(slot.answer().await, result("FIRST"));
+    worker.signal(Signal::TERM);
+    until("the drain", || worker.log().contains("draining")).await;
+    slot.feed(message("ack", "")).await;
+    slot.say(bed.text_lease("second")).await;
+    assert_eq!(slot.answer().await, failed("execution_failed", "retryable"));
+    slot.ack().await;
+    assert_eq!(slot.ended().await, going_away());
+    drop(slot);
+    assert_eq!(worker.ended().await.code(), Some(0));
+    assert!(worker.log().contains("its job is handed back"));
 }
 
 #[tokio::test]
