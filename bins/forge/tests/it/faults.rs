@@ -1,5 +1,5 @@
 //! What must survive: a killed Worker, a killed Gate, a cancelled job, a Worker that slept past
-//! its lease.
+//! its lease, a drain while others wait.
 
 use crate::appliance::{Appliance, Setup, processes_with, signal, wait_until, words};
 
@@ -118,6 +118,41 @@ fn a_worker_that_slept_past_its_lease_writes_no_candidate_for_it() {
         "the stale attempt left a ref: {refs}"
     );
     assert_eq!(refs.lines().count(), 1, "{refs}");
+}
+
+#[test]
+fn a_draining_worker_finishes_its_job_and_leaves_the_next_one_untouched() {
+    let mark = mark("drain");
+    // No lease could run out while this waits.
+    let setup = Setup {
+        lease_ttl: "1h",
+        ..waiting(&mark)
+    };
+    let mut appliance = Appliance::start(&setup);
+    let worker = appliance.start_worker();
+    let first = appliance.submit("an answer", &[vec!["true"]]);
+    wait_until("the plugin and its children run", || running(&mark) >= 3);
+    let second = appliance.submit("another answer", &[vec!["true"]]);
+    signal("-TERM", worker);
+    wait_until("the Worker drains", || {
+        appliance.logs().contains("draining")
+    });
+    std::fs::write(appliance.path("go"), "").unwrap();
+    wait_until("the Worker has stopped", || {
+        appliance.logs().contains("worker stopped")
+    });
+    let logs = appliance.logs();
+    assert!(logs.contains("every running job was finished"), "{logs}");
+    assert_eq!(appliance.job(&first)["status"], "succeeded", "{logs}");
+    let waiting = appliance.job(&second);
+    assert_eq!(waiting["status"], "pending", "{waiting}{logs}");
+    assert!(waiting.get("attempt_id").is_none(), "{waiting}");
+
+    appliance.start_worker();
+    let done = appliance.wait_for_status(&second, &["succeeded", "failed"]);
+    assert_eq!(done["status"], "succeeded", "{}", appliance.logs());
+    let result = appliance.result(&second);
+    assert_eq!(result["attempts"].as_array().unwrap().len(), 1, "{result}");
 }
 
 #[test]
