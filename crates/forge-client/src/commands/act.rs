@@ -16,12 +16,13 @@ pub(crate) async fn cancel(job: &OneJob, ui: &Ui) -> Result<ExitCode, CliError> 
 
 pub(crate) async fn retry(job: &OneJob, ui: &Ui) -> Result<ExitCode, CliError> {
     let done = client(&job.connection, ui)?.retry(&job.job).await?;
-    ui.record(&done.json, |_| job_text(&done.view))?;
+    // The id alone, as `submit` prints it: `$(forge retry JOB)` is the job to watch.
+    ui.record(&done.json, |_| cli_shell::visible(&done.view.id))?;
     if done.view.id == job.job.to_string() {
-        ui.status("its next attempt is due now");
+        ui.status("the same job; its next attempt is due now");
     } else {
         ui.status(format!(
-            "a new job; `forge watch {}`",
+            "a new job; follow it with `forge watch {}`",
             cli_shell::visible(&done.view.id)
         ));
     }

@@ -34,7 +34,7 @@ pub enum Commands {
     Output(show::OneJob),
     /// Cancel a job
     Cancel(show::OneJob),
-    /// Try a failed or cancelled job again, as a new job
+    /// Try a failed or cancelled job again, as a new job, and print that job's id
     Retry(show::OneJob),
     /// List jobs, newest first
     List(list::List),

@@ -252,12 +252,17 @@ fn cancelling_and_retrying() {
         &format!("\"id\":\"{JOB}\""),
         &format!("\"id\":\"{ATTEMPT}\""),
     );
-    gate.json(&format!("POST /v1/jobs/{JOB}/retry"), 201, other);
+    let retry = format!("POST /v1/jobs/{JOB}/retry");
+    gate.json(&retry, 201, other.clone())
+        .json(&retry, 200, job("pending", ""))
+        .json(&retry, 201, other);
     let done = forge(&gate, &format!("retry {JOB}"));
-    assert!(
-        done.screen
-            .err()
-            .contains(&format!("forge watch {ATTEMPT}"))
-    );
-    assert!(done.ok().contains(&format!("retry of    {JOB}")));
+    let talk = format!("a new job; follow it with `forge watch {ATTEMPT}`");
+    assert!(done.screen.err().contains(&talk));
+    assert_eq!(done.ok(), format!("{ATTEMPT}\n"), "the bare id");
+    let done = forge(&gate, &format!("retry {JOB}"));
+    assert!(done.screen.err().contains("the same job"));
+    assert_eq!(done.ok(), format!("{JOB}\n"));
+    let json = forge(&gate, &format!("retry --format json {JOB}")).ok();
+    assert!(json.contains("\"retry_of\""), "{json}");
 }
