@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Tells a handler that the host wants the operation to stop.
+/// Tells a handler that the host wants the operation to stop, or is gone.
 ///
 /// Clones share one flag. It is never raised if `cancel` was not negotiated.
 #[derive(Clone, Default)]

@@ -96,12 +96,18 @@ pub(crate) struct Channel(Mutex<Writer>);
 
 pub(crate) struct Writer {
     pub(crate) session: PluginSession,
+    /// The host has sent `cancel`.
+    pub(crate) cancelled: bool,
     output: Box<dyn Write + Send>,
 }
 
 impl Channel {
     pub(crate) fn new(session: PluginSession, output: Box<dyn Write + Send>) -> Self {
-        Self(Mutex::new(Writer { session, output }))
+        Self(Mutex::new(Writer {
+            session,
+            cancelled: false,
+            output,
+        }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {

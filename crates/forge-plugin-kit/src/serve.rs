@@ -2,7 +2,8 @@
 //!
 //! Without `cancel` nothing is read after `execute` and the handler runs on the calling thread.
 //! With it, one thread reads and another runs the handler, so that the answer to a cancellation
-//! does not depend on either of them.
+//! does not depend on either of them. The end of the input is told to the handler as well: a host
+//! keeps it open until it has the answer, so one that closes it is gone.
 
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -86,7 +87,13 @@ pub(crate) fn serve(
         Ok(outcome) => writer.succeed(&outcome)?,
         Err(failure) => {
             complain(&name, &failure);
-            writer.fail(category(&failure, context.cancel()))?;
+            let category = if writer.cancelled {
+                // Whatever goes wrong after the host has cancelled counts as the answer to that.
+                FailureCategory::Cancelled
+            } else {
+                failure.category()
+            };
+            writer.fail(category)?;
         }
     }
     Ok(())
@@ -197,6 +204,7 @@ fn guarded(plugin: Plugin, operation: Operation, context: &Context) -> Result<An
 
 enum Signal {
     Done(Result<Answer, Failure>),
+    /// The host has cancelled, or is gone.
     Cancelled,
     Broken(ServeError),
 }
@@ -241,13 +249,25 @@ fn listen(channel: &Channel, mut input: impl Read, cancel: &Cancel, signals: &Se
     let mut buffer = vec![0; READ_BYTES];
     loop {
         // A `cancel` may have come together with `execute`, so look before the first read.
-        let event = channel.lock().session.poll_event();
+        let event = {
+            let mut writer = channel.lock();
+            let event = writer.session.poll_event();
+            writer.cancelled |= event == Some(PluginEvent::Cancel);
+            event
+        };
         match event {
             Some(PluginEvent::Cancel) => {
                 drop(signals.send(Signal::Cancelled));
                 cancel.cancel();
             }
-            Some(PluginEvent::InputClosed) => return,
+            Some(PluginEvent::InputClosed) => {
+                // After the answer nobody listens, and a handler is told once.
+                if !cancel.is_cancelled() {
+                    drop(signals.send(Signal::Cancelled));
+                    cancel.cancel();
+                }
+                return;
+            }
             Some(PluginEvent::Execute(_)) => {}
             None => {
                 let broken = match read(&mut input, &mut buffer) {
@@ -277,15 +297,6 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), ServeEr
         .spawn(body)
         .map(drop)
         .map_err(ServeError::Thread)
-}
-
-/// Whatever goes wrong in a handler after the host has cancelled counts as its answer to that.
-fn category(failure: &Failure, cancel: &Cancel) -> FailureCategory {
-    if cancel.is_cancelled() {
-        FailureCategory::Cancelled
-    } else {
-        failure.category()
-    }
 }
 
 #[cfg(test)]

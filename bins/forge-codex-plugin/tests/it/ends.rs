@@ -80,6 +80,17 @@ fn a_cancel_kills_a_cli_that_ignores_the_interrupt_and_all_it_started() {
 }
 
 #[test]
+fn a_host_that_is_gone_ends_the_cli_and_all_it_started() {
+    let place = with_children("while :; do wait; sleep 0.01; done");
+    let session = place.session(&[]);
+    eventually("the script runs", || runs(&place));
+    let status = session.abandon();
+    assert!(status.code().is_some(), "it ends by itself: {status}");
+    none_is_left(&place);
+    assert_eq!(std::fs::read_dir(place.temporary()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_cancel_interrupts_first() {
     // The script has 150 ms for its answer, which a busy machine may eat up; one of a few is
     // enough to show that the signal arrives.

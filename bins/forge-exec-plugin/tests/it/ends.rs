@@ -125,6 +125,32 @@ fn a_command_that_ignores_the_signal_is_killed_with_all_it_started() {
 }
 
 #[test]
+fn a_host_that_is_gone_ends_the_command_with_all_it_started() {
+    let place = Place::new();
+    let pids = place.temporary().join("pids");
+    let body = format!(
+        "setsid sleep 600 & echo $! >{pids:?}\nsleep 600 & echo $! >>{pids:?}\n: >{:?}\nwait",
+        place.seen()
+    );
+    let command = place.script(&body);
+    let session = place.session(&["--", &command]);
+    eventually("the command runs", || place.seen().exists());
+    let begin = now();
+    let status = session.abandon();
+    let took = begin.elapsed();
+    assert!(
+        took < Duration::from_millis(250) + Duration::from_secs(1),
+        "{took:?}"
+    );
+    assert!(status.code().is_some(), "it ends by itself: {status}");
+    let pids = std::fs::read_to_string(pids).unwrap();
+    assert_eq!(pids.lines().count(), 2);
+    for pid in pids.lines() {
+        eventually("the descendants are gone", || !sleeps(pid));
+    }
+}
+
+#[test]
 fn usage_errors_exit_with_2_and_say_nothing_on_stdout() {
     for args in [&[][..], &["--"], &["--signal", "KILL", "--", "/bin/true"]] {
         #[expect(

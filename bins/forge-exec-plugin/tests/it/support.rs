@@ -184,6 +184,18 @@ impl Session {
         frame
     }
 
+    /// Closes everything, as the system does for a host that was killed, and waits.
+    pub(crate) fn abandon(self) -> ExitStatus {
+        let Self {
+            mut child,
+            stdin,
+            stdout,
+            ..
+        } = self;
+        drop((stdin, stdout, child.stderr.take()));
+        child.wait().unwrap()
+    }
+
     /// Reads up to the terminal frame, closes the input, and waits for a clean end of the output.
     pub(crate) fn end(mut self) -> End {
         let mut progress = Vec::new();

@@ -427,6 +427,16 @@ fn a_result_under_way_survives_a_cancellation() {
     let (served, lines) = live(plugin).ends_with(&frame("cancel", ""));
     served.unwrap();
     assert_eq!(lines[1], frame("result", ",\"output\":\"done\"").trim_end());
+    // The end of the input behind it cuts nothing short.
+    let (release, held) = mpsc::channel::<()>();
+    let plugin = text(move |_, context| {
+        assert!(context.cancel().wait_timeout(Duration::from_secs(60)));
+        assert!(held.recv_timeout(CANCEL_GRACE / 4).is_err());
+        Ok("done".to_owned())
+    });
+    let wire = initialize("text cancel") + &execute_text("x") + &frame("cancel", "");
+    assert_eq!(answer(plugin, &wire), "\"result\",\"output\":\"done\"}");
+    drop(release);
 }
 
 #[test]
@@ -472,11 +482,26 @@ fn anything_but_cancel_after_execute_breaks_the_session() {
 }
 
 #[test]
-fn the_end_of_input_is_no_cancellation() {
-    let (go, wait) = mpsc::channel::<()>();
-    let plugin = text(move |_, context| {
-        wait.recv().unwrap();
-        assert!(!context.cancel().wait_timeout(Duration::from_millis(50)));
+fn the_end_of_input_before_the_answer_stops_the_handler() {
+    let plugin = text(|_, context| {
+        assert!(context.cancel().wait_timeout(Duration::from_secs(60)));
+        Err(Failure::execution_failed("stopped half way"))
+    });
+    let Live {
+        host,
+        output,
+        session,
+    } = live(plugin);
+    drop(host);
+    session.join().unwrap().unwrap();
+    assert_eq!(
+        output.lines()[1],
+        frame("failure", ",\"category\":\"execution_failed\"").trim_end(),
+        "nobody has sent `cancel`"
+    );
+    // One that has its result is not told to throw it away.
+    let plugin = text(|_, context| {
+        assert!(context.cancel().wait_timeout(Duration::from_secs(60)));
         Ok("done".to_owned())
     });
     let Live {
@@ -485,12 +510,22 @@ fn the_end_of_input_is_no_cancellation() {
         session,
     } = live(plugin);
     drop(host);
-    go.send(()).unwrap();
     session.join().unwrap().unwrap();
     assert_eq!(
         output.lines()[1],
         frame("result", ",\"output\":\"done\"").trim_end()
     );
+}
+
+#[test]
+fn without_cancel_the_end_of_input_is_not_noticed() {
+    let plugin = text(|_, context| {
+        assert!(!context.cancel().wait_timeout(Duration::from_millis(50)));
+        Ok("done".to_owned())
+    });
+    let (served, lines) = session(plugin, &(initialize("text") + &execute_text("x")));
+    served.unwrap();
+    assert_eq!(lines[1], frame("result", ",\"output\":\"done\"").trim_end());
 }
 
 #[test]
