@@ -246,6 +246,7 @@ async fn latency() {
 
     let lanes = connect(&store, 250).await;
     let lanes = Arc::new(tokio::sync::Mutex::new(lanes));
+    let disk = Disk::watch(folder.path());
     let start = Instant::now();
     let mut tasks = JoinSet::new();
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / OFFERED_PER_SECOND);
@@ -286,10 +287,53 @@ async fn latency() {
         percent(99),
         percent(100),
     );
+    let writes = disk.stop();
+    let percent = |percent: usize| writes[(writes.len() - 1) * percent / 100];
+    println!(
+        "beside it {} plain writes of 4 KiB took p50 {:.2?}, p90 {:.2?}, p99 {:.2?} to be durable",
+        writes.len(),
+        percent(50),
+        percent(90),
+        percent(99),
+    );
     let log = std::fs::metadata(path.with_file_name("gate.db-wal"))
         .unwrap()
         .len();
     println!("write-ahead log afterwards: {} MiB", log >> 20);
+}
+
+/// What the disk itself takes while the store is measured: nobody can be faster than it.
+struct Disk {
+    going: Arc<std::sync::atomic::AtomicBool>,
+    thread: std::thread::JoinHandle<Vec<Duration>>,
+}
+
+impl Disk {
+    fn watch(folder: &Path) -> Self {
+        use std::os::unix::fs::FileExt as _;
+        let file = std::fs::File::create(folder.join("plain")).unwrap();
+        let going = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let goes_on = Arc::clone(&going);
+        let thread = std::thread::spawn(move || {
+            let mut times = Vec::new();
+            while goes_on.load(std::sync::atomic::Ordering::Relaxed) {
+                let start = Instant::now();
+                file.write_all_at(&[7; 4096], 0).unwrap();
+                file.sync_data().unwrap();
+                times.push(start.elapsed());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            times.sort();
+            times
+        });
+        Self { going, thread }
+    }
+
+    fn stop(self) -> Vec<Duration> {
+        self.going
+            .store(false, std::sync::atomic::Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
 }
 
 /// Writes history past the store, with the triggers off and on again.

@@ -14,12 +14,16 @@ use rusqlite::Connection;
 
 use crate::StoreError;
 
-/// Operations after which the log is copied at once.
-const OPERATIONS: usize = 4096;
+/// Operations after which the log is copied at once. What is copied reaches the disk in one burst
+/// that commits have to wait behind: a small one is a short wait.
+const OPERATIONS: usize = 512;
+/// Time between two copies, so that a high load does not turn into copies alone.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Time after which it is copied if anything was written.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Frames (4 KiB each) above which the writer starts the log anew: 64 MiB.
-const FRAMES: i64 = 16_384;
+/// Frames (4 KiB each) above which the writer starts the log anew: 16 MiB. Writing over what the file
+/// has already is cheaper to make durable than making the file longer.
+const FRAMES: i64 = 4096;
 /// How long the writer waits for readers when it starts the log anew.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How long it waits for anybody else.
@@ -29,6 +33,8 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Pressure {
     waiting: AtomicUsize,
+    /// A copy has just been made: nobody need wake the thread.
+    resting: AtomicBool,
     restart: AtomicBool,
     wake: Mutex<Option<SyncSender<()>>>,
 }
@@ -37,7 +43,8 @@ impl Pressure {
     /// The writer has committed.
     pub(super) fn committed(&self, connection: &Connection, operations: usize) {
         let before = self.waiting.fetch_add(operations, Ordering::Relaxed);
-        if before.saturating_add(operations) >= OPERATIONS {
+        if before.saturating_add(operations) >= OPERATIONS && !self.resting.load(Ordering::Relaxed)
+        {
             self.wake();
         }
         if self.restart.swap(false, Ordering::Relaxed)
@@ -69,6 +76,7 @@ impl Checkpointer {
         let (wake, woken) = sync_channel(1);
         let pressure = Arc::new(Pressure {
             waiting: AtomicUsize::new(0),
+            resting: AtomicBool::new(false),
             restart: AtomicBool::new(false),
             wake: Mutex::new(Some(wake)),
         });
@@ -103,18 +111,28 @@ impl Drop for Checkpointer {
 }
 
 fn serve(connection: &Connection, pressure: &Pressure, woken: &Receiver<()>) {
-    loop {
-        let stopping = woken.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Disconnected);
-        if pressure.waiting.swap(0, Ordering::Relaxed) > 0 {
-            match copy(connection) {
-                Ok(frames) if frames > FRAMES => pressure.restart.store(true, Ordering::Relaxed),
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "the write-ahead log could not be copied"),
-            }
+    let stops = |wait| woken.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected);
+    let mut stopping = false;
+    while !stopping {
+        stopping = stops(INTERVAL);
+        copy_what_waits(connection, pressure);
+        if !stopping {
+            pressure.resting.store(true, Ordering::Relaxed);
+            stopping = stops(PAUSE);
+            pressure.resting.store(false, Ordering::Relaxed);
         }
-        if stopping {
-            return;
-        }
+    }
+    copy_what_waits(connection, pressure);
+}
+
+fn copy_what_waits(connection: &Connection, pressure: &Pressure) {
+    if pressure.waiting.swap(0, Ordering::Relaxed) == 0 {
+        return;
+    }
+    match copy(connection) {
+        Ok(frames) if frames > FRAMES => pressure.restart.store(true, Ordering::Relaxed),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "the write-ahead log could not be copied"),
     }
 }
 
