@@ -310,15 +310,16 @@ struct Disk {
 
 impl Disk {
     fn watch(folder: &Path) -> Self {
-        use std::os::unix::fs::FileExt as _;
-        let file = std::fs::File::create(folder.join("plain")).unwrap();
+        use std::io::{Seek as _, Write as _};
+        let mut file = fs_err::File::create(folder.join("plain")).unwrap();
         let going = Arc::new(std::sync::atomic::AtomicBool::new(true));
         let goes_on = Arc::clone(&going);
         let thread = std::thread::spawn(move || {
             let mut times = Vec::new();
             while goes_on.load(std::sync::atomic::Ordering::Relaxed) {
                 let start = Instant::now();
-                file.write_all_at(&[7; 4096], 0).unwrap();
+                file.rewind().unwrap();
+                file.write_all(&[7; 4096]).unwrap();
                 file.sync_data().unwrap();
                 times.push(start.elapsed());
                 std::thread::sleep(Duration::from_millis(20));
