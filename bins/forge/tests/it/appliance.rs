@@ -163,7 +163,11 @@ impl Appliance {
 
     /// Starts `forge WORDS` with its standard output in a file of the throwaway folder.
     pub(crate) fn forge_into(&self, words: &[&str], name: &str) -> Child {
-        let file = fs::File::create(self.path(name)).unwrap();
+        let file = fs::OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .open(self.path(name))
+            .unwrap();
         self.client(words).stdout(file).spawn().unwrap()
     }
 
