@@ -25,6 +25,13 @@ pub(crate) struct Bell {
     everybody: Notify,
     idle: Mutex<VecDeque<Idle>>,
     next: AtomicU64,
+    missed: AtomicU64,
+}
+
+impl std::fmt::Debug for Bell {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Bell").finish_non_exhaustive()
+    }
 }
 
 /// A slot that waits for work.
@@ -57,6 +64,12 @@ impl Bell {
             ticket,
             claimed,
         }
+    }
+
+    /// How often it rang for somebody who did not wait. Who waits and finds this as it was before
+    /// it asked the store, and got nothing, need not ask again: it has missed no job.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::SeqCst)
     }
 
     /// Rings for everybody who listens at this moment.
@@ -127,15 +140,19 @@ impl Bells {
             return;
         };
         let mut idle = bell.idle();
-        if let Some(first) = idle.pop_front() {
+        match idle.pop_front() {
             // A slot leaves only with the lock, so this one is there to receive it.
-            drop(first.claimed.send(claim(first.request)));
+            Some(first) => drop(first.claimed.send(claim(first.request))),
+            None => {
+                bell.missed.fetch_add(1, Ordering::SeqCst);
+            }
         }
     }
 
     /// Something changed for slots of the pool, no matter for which.
     pub(crate) fn all(&self, pool: &PoolId) {
         if let Some(bell) = self.pools.get(pool) {
+            bell.missed.fetch_add(1, Ordering::SeqCst);
             bell.everybody.notify_waiters();
         }
     }
@@ -196,6 +213,20 @@ mod tests {
         assert_eq!(asked, ["w"]);
         assert!(first.claimed().await.unwrap().await.unwrap().is_none());
         assert!(second.leave().is_none());
+    }
+
+    #[test]
+    fn a_ring_that_nobody_waited_for_is_remembered() {
+        let bells = Bells::new([pool()]);
+        let bell = bells.of(&pool()).unwrap();
+        let place = bell.wait(request("w"));
+        bells.one(&pool(), |_| nothing());
+        assert_eq!(bell.missed(), 0);
+        bells.one(&pool(), |_| nothing());
+        assert_eq!(bell.missed(), 1);
+        bells.all(&pool());
+        assert_eq!(bell.missed(), 2);
+        drop(place);
     }
 
     #[tokio::test]

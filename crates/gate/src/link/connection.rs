@@ -31,6 +31,9 @@ pub(super) struct Connection {
     session: GateSession,
     /// The attempt that the slot runs, for its live activity.
     running: Option<Running>,
+    bell: Arc<Bell>,
+    /// What the bell had missed when the last result brought no next job.
+    asked: Option<u64>,
 }
 
 /// An attempt and the end of its lease as the last heartbeat left it.
@@ -84,18 +87,20 @@ enum Refused {
 impl Connection {
     pub(super) fn new(state: GateState, slot: Slot, session: GateSession) -> Self {
         log::worker_connected(&slot.id);
+        let bell = state.bells().of(&slot.pool).unwrap_or_default();
         Self {
             state,
             slot,
             session,
             running: None,
+            bell,
+            asked: None,
         }
     }
 
     /// Serves the slot until one side ends it, and says why it ended.
     pub(super) async fn serve(&mut self, mut wire: Wire) -> &'static str {
-        let bell = self.state.bells().of(&self.slot.pool);
-        let bell = bell.unwrap_or_default();
+        let bell = Arc::clone(&self.bell);
         loop {
             let next = if self.session.is_idle() {
                 self.idle(&mut wire, &bell).await
@@ -153,21 +158,24 @@ impl Connection {
         // Waits before it asks: work that arrives in between is claimed for it.
         let mut rung = std::pin::pin!(bell.everybody().notified());
         rung.as_mut().enable();
-        let (mut place, own) = match (self.request(), self.request()) {
-            (Ok(waiting), Ok(own)) => (bell.wait(waiting), own),
-            (Err(next), _) | (_, Err(next)) => return next,
-        };
-        let own = self.state.store().claim(own, self.state.now());
-        match self.claimed(own).await {
+        let mut place = match self.request() {
+            Ok(request) => bell.wait(request),
             Err(next) => return next,
-            Ok(Some(lease)) => {
-                // Who claimed for this slot in the meantime got nothing; the next one may.
-                if place.leave().is_some() {
-                    self.state.ring(&self.slot.pool);
-                }
-                return self.grant(wire, lease).await;
+        };
+        let own = if self.asked.take() == Some(bell.missed()) {
+            None
+        } else {
+            match self.ask().await {
+                Ok(lease) => lease,
+                Err(next) => return next,
             }
-            Ok(None) => {}
+        };
+        if let Some(lease) = own {
+            // Who claimed for this slot in the meantime got nothing; the next one may.
+            if place.leave().is_some() {
+                self.state.ring(&self.slot.pool);
+            }
+            return self.grant(wire, lease).await;
         }
         let woken = tokio::select! {
             answer = place.claimed() => Woken::Claimed(answer),
@@ -216,6 +224,11 @@ impl Connection {
         })
     }
 
+    async fn ask(&self) -> Result<Option<gate_store::Lease>, Next> {
+        let answer = self.state.store().claim(self.request()?, self.state.now());
+        self.claimed(answer).await
+    }
+
     async fn claimed(
         &self,
         answer: Answer<Option<gate_store::Lease>>,
@@ -237,6 +250,7 @@ impl Connection {
 
     /// Begins an attempt, and returns the frame that tells the Worker.
     fn begin(&mut self, lease: gate_store::Lease) -> Result<Vec<u8>, LinkError> {
+        self.asked = None;
         self.state.bells().due(lease.deadline);
         log::attempt_leased(&lease.job, &lease.attempt, &self.slot.id);
         self.running = Some(Running {
@@ -328,6 +342,7 @@ impl Connection {
                 let holder = self.holder(&key);
                 let completion = result.completion;
                 let (completed, lease) = if goes_on {
+                    self.asked = Some(self.bell.missed());
                     let next = self.request().map_err(|_stops| Refusal::Stopping)?;
                     let answer =
                         store.complete_and_claim(key.job_id, holder, completion, next, now);
