@@ -141,9 +141,12 @@ async fn a_gate_that_hangs_loses_the_job_before_the_lease_runs_out() {
         lease["policy"]["lease_ttl_nanos"] = json!(2_000_000_000);
     });
     slot.say(lease).await;
-    // Answers the pings after the heartbeats, then reads no more; the kernel still does.
-    while processes_with(&sleep).is_empty() {
+    // Answers the pings after some heartbeats, so that the Worker knows that it does, then reads
+    // no more; the kernel still does.
+    let mut heartbeats = 0;
+    while heartbeats < 3 || processes_with(&sleep).is_empty() {
         assert_eq!(slot.text().await, heartbeat());
+        heartbeats += 1;
     }
     until("the plugin to be gone", || {
         processes_with(&sleep).is_empty()
