@@ -10,7 +10,7 @@
     reason = "part of a test"
 )]
 
-#[path = "../it/fixture.rs"]
+#[path = "../../tests/it/fixture.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod fixture;
 
