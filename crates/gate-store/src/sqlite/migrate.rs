@@ -10,7 +10,8 @@ use crate::StoreError;
 pub(super) const APPLICATION_ID: i64 = 0x4146_4731;
 
 /// What turns schema n into schema n + 1; the first one starts from nothing.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// What a file turns out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -225,7 +225,7 @@ mod tests {
     fn a_migration_keeps_a_private_copy_of_what_was_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/gate.db");
-        drop(open_file(&path, MIGRATIONS).unwrap());
+        drop(open_file(&path, &MIGRATIONS[..1]).unwrap());
         let filled = Connection::open(&path).unwrap();
         filled
             .execute(
@@ -248,7 +248,7 @@ mod tests {
         };
         assert_eq!((count(&path), count(&copy)), (0, 1));
         assert_eq!(fs_err::metadata(&copy).unwrap().mode() & 0o777, 0o600);
-        let refused = open_file(&path, MIGRATIONS).err().unwrap();
+        let refused = open_file(&path, &MIGRATIONS[..1]).err().unwrap();
         assert!(matches!(
             refused,
             StoreError::NewerSchema {

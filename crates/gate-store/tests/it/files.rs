@@ -149,15 +149,15 @@ fn a_newer_schema_is_refused() {
     let (_folder, path) = closed();
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", 3)
         .unwrap();
     let error = open(&path).unwrap_err();
     assert!(
         matches!(
             error,
             StoreError::NewerSchema {
-                found: 2,
-                known: 1,
+                found: 3,
+                known: 2,
                 ..
             }
         ),
