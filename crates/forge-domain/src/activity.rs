@@ -79,14 +79,38 @@ pub struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActivityTrack {
     last: Option<Activity>,
+    /// What was reported before is not known; the next message is the first that counts.
+    resumed: bool,
 }
 
 impl ActivityTrack {
+    /// Goes on with an attempt whose earlier messages are not known any more: the next message
+    /// may have any number that its stage leaves room for.
+    #[must_use]
+    pub const fn resumed() -> Self {
+        Self {
+            last: None,
+            resumed: true,
+        }
+    }
+
     /// Accepts a message that goes strictly forward.
     ///
     /// # Errors
     /// The sequence number is not the next one, or the stage is not later.
     pub fn accept(&mut self, activity: Activity) -> Result<(), DomainError> {
+        if self.resumed {
+            // Stages go strictly forward, so the n-th message is of the n-th stage or a later one.
+            let latest = activity.stage as u8 + 1;
+            if !(1..=latest).contains(&activity.sequence) {
+                return Err(DomainError::rule("sequence", "must fit its stage"));
+            }
+            *self = Self {
+                last: Some(activity),
+                resumed: false,
+            };
+            return Ok(());
+        }
         let (sequence, stage) = self
             .last
             .map_or((0, None), |last| (last.sequence, Some(last.stage)));
@@ -146,6 +170,24 @@ mod tests {
             .map(|sent| sent.sequence)
             .collect();
         assert_eq!(sent, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_resumed_track_accepts_any_number_that_fits_the_stage_once() {
+        let message = |sequence, stage| Activity { sequence, stage };
+        for (sequence, stage) in [
+            (0, Stage::Testing),
+            (2, Stage::Analyzing),
+            (5, Stage::PreparingResult),
+        ] {
+            let refused = ActivityTrack::resumed().accept(message(sequence, stage));
+            assert!(refused.is_err(), "{sequence} {stage}");
+        }
+        let mut track = ActivityTrack::resumed();
+        track.accept(message(2, Stage::Testing)).unwrap();
+        assert!(track.accept(message(2, Stage::Testing)).is_err());
+        assert!(track.accept(message(4, Stage::PreparingResult)).is_err());
+        track.accept(message(3, Stage::PreparingResult)).unwrap();
     }
 
     #[test]

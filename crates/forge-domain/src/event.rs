@@ -3,7 +3,7 @@
 use bounded::GitSha;
 use jiff::Timestamp;
 
-use crate::{AttemptId, Disposition, DomainError, FailureCode};
+use crate::{AttemptId, Disposition, DomainError, FailureCode, NotAccepting};
 
 /// One entry of the journal; stored as a kind and a detail line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +68,29 @@ pub enum Event {
         /// The attempt that this ended, and its ordinal.
         attempt: Option<(AttemptId, u16)>,
     },
+    /// A Worker went on with its attempt over a new connection.
+    Reattached {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its ordinal.
+        ordinal: u16,
+    },
+    /// A Worker gave back a lease that it had not begun; the attempt costs none.
+    Withdrawn {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The ordinal that it had.
+        ordinal: u16,
+        /// Why the Worker takes no lease.
+        reason: NotAccepting,
+    },
+    /// The Worker says that nothing of a cancelled attempt runs any more.
+    Stopped {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its ordinal.
+        ordinal: u16,
+    },
 }
 
 impl Event {
@@ -84,6 +107,9 @@ impl Event {
             Self::Failed { .. } => "failed",
             Self::Succeeded { .. } => "succeeded",
             Self::Cancelled { .. } => "cancelled",
+            Self::Reattached { .. } => "attempt_reattached",
+            Self::Withdrawn { .. } => "attempt_withdrawn",
+            Self::Stopped { .. } => "attempt_stopped",
         }
     }
 
@@ -137,6 +163,14 @@ impl Event {
             Self::Cancelled {
                 attempt: Some((attempt, ordinal)),
             } => terminal(attempt, *ordinal, FailureCode::Cancelled),
+            Self::Reattached { attempt, ordinal } | Self::Stopped { attempt, ordinal } => {
+                format!("attempt={attempt} ordinal={ordinal}")
+            }
+            Self::Withdrawn {
+                attempt,
+                ordinal,
+                reason,
+            } => format!("attempt={attempt} ordinal={ordinal} reason={reason}"),
         }
     }
 
@@ -207,6 +241,19 @@ fn parse(kind: &str, detail: &str) -> Option<Event> {
         },
         "cancelled" => Event::Cancelled {
             attempt: attempt().zip(ordinal()),
+        },
+        "attempt_reattached" => Event::Reattached {
+            attempt: attempt()?,
+            ordinal: ordinal()?,
+        },
+        "attempt_withdrawn" => Event::Withdrawn {
+            attempt: attempt()?,
+            ordinal: ordinal()?,
+            reason: value("reason")?.parse().ok()?,
+        },
+        "attempt_stopped" => Event::Stopped {
+            attempt: attempt()?,
+            ordinal: ordinal()?,
         },
         _ => return None,
     })
@@ -308,6 +355,31 @@ mod tests {
                 },
                 "cancelled",
                 format!("attempt={id} ordinal=1 disposition=terminal failure_code=cancelled"),
+            ),
+            (
+                Event::Reattached {
+                    attempt,
+                    ordinal: 2,
+                },
+                "attempt_reattached",
+                format!("attempt={id} ordinal=2"),
+            ),
+            (
+                Event::Withdrawn {
+                    attempt,
+                    ordinal: 1,
+                    reason: NotAccepting::DiskLow,
+                },
+                "attempt_withdrawn",
+                format!("attempt={id} ordinal=1 reason=disk_low"),
+            ),
+            (
+                Event::Stopped {
+                    attempt,
+                    ordinal: 1,
+                },
+                "attempt_stopped",
+                format!("attempt={id} ordinal=1"),
             ),
         ];
         for (event, kind, detail) in entries {

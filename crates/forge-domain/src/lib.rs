@@ -8,6 +8,7 @@
 mod activity;
 mod attempt;
 mod completion;
+mod control;
 mod error;
 mod event;
 mod evidence;
@@ -21,6 +22,7 @@ mod task;
 pub use activity::{ACTIVITY_VERSION, Activity, ActivityTrack, MAX_ACTIVITIES, Stage};
 pub use attempt::{AttemptEnd, AttemptState, AttemptStatus, FinishedAttempt, LiveAttempt};
 pub use completion::{Completion, Disposition, FailureCode, WorkerFailure};
+pub use control::{CONTROL_VERSION, CancelReason, NotAccepting};
 pub use error::{DomainError, Refused};
 pub use event::Event;
 pub use evidence::{

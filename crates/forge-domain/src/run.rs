@@ -4,6 +4,8 @@
 //! transition consumes the run and returns a [`Step`]: the run after it, the attempt that it
 //! ended, and the journal entries. What a transition refuses has no effect.
 
+mod hand_over;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -406,19 +408,6 @@ impl Run {
             finished: None,
             events: vec![Event::RetryRequested { retry_at }],
         })
-    }
-
-    /// Brings the deadline of a live lease to at most `now` + TTL, after a time without a Gate.
-    /// Tells whether that changed it.
-    pub fn clamp_deadline(&mut self, now: Timestamp) -> bool {
-        match &mut self.state {
-            JobState::Leased(live) => live.clamp(now, self.lease_ttl),
-            JobState::Pending
-            | JobState::RetryWait { .. }
-            | JobState::Succeeded { .. }
-            | JobState::Failed { .. }
-            | JobState::Cancelled => false,
-        }
     }
 
     /// The one place where a live attempt ends.

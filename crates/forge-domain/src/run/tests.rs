@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{AttemptStatus, WorkerFailure};
+use crate::{AttemptStatus, NotAccepting, WorkerFailure};
 
 const TTL: i64 = 30;
 
@@ -276,6 +276,74 @@ fn a_run_that_does_not_fit_together_is_not_restored() {
 }
 
 #[test]
+fn a_new_session_takes_the_attempt_over_and_fences_the_old_one() {
+    let run = leased(JobKind::Legacy, 2);
+    let new = Holder {
+        generation: "c".repeat(32).parse().unwrap(),
+        ..holder(1)
+    };
+    let step = run.clone().reattach(&new, at(TTL - 1)).unwrap();
+    assert_eq!(step.events.len(), 1);
+    assert_eq!(
+        step.run.live().unwrap().deadline(),
+        run.live().unwrap().deadline()
+    );
+    assert_eq!(step.run.authorize(&holder(1), at(1)), Err(Refused::Fenced));
+    step.run.authorize(&new, at(1)).unwrap();
+
+    let refused = |holder: &Holder, now| run.clone().reattach(holder, at(now)).unwrap_err();
+    assert_eq!(refused(&new, TTL), Refused::DeadlinePassed);
+    assert_eq!(refused(&holder(2), 1), Refused::Superseded);
+    let elsewhere = Holder {
+        slot: "w#2".parse().unwrap(),
+        ..holder(1)
+    };
+    assert_eq!(refused(&elsewhere, 1), Refused::Fenced);
+    let waiting = fresh(JobKind::Legacy, 2);
+    assert_eq!(
+        waiting.reattach(&new, at(0)).unwrap_err(),
+        Refused::Superseded
+    );
+}
+
+#[test]
+fn a_withdrawn_attempt_costs_none() {
+    let run = leased(JobKind::Legacy, 2);
+    let step = run
+        .withdraw(&holder(1), NotAccepting::Draining, at(1))
+        .unwrap();
+    assert_eq!(
+        (step.run.status(), step.run.attempts()),
+        (JobStatus::Pending, 0)
+    );
+    assert_eq!(step.finished, None);
+
+    let lost = leased(JobKind::Legacy, 2).expire(at(TTL)).unwrap().run;
+    let again = lost.lease(grant(2), at(TTL + 1)).unwrap().run;
+    let step = again
+        .withdraw(&holder(2), NotAccepting::DiskLow, at(TTL + 2))
+        .unwrap();
+    assert_eq!(step.run.attempts(), 1);
+    let third = step.run.lease(grant(3), at(TTL + 2)).unwrap().run;
+    assert_eq!(third.live().unwrap().ordinal(), 2);
+
+    let late = leased(JobKind::Legacy, 2)
+        .withdraw(&holder(1), NotAccepting::Draining, at(TTL))
+        .unwrap_err();
+    assert_eq!(late, Refused::DeadlinePassed);
+}
+
+#[test]
+fn time_without_a_gate_does_not_count() {
+    let mut run = leased(JobKind::Legacy, 2);
+    assert!(!run.grant_grace(at(0)));
+    assert!(run.grant_grace(at(3 * TTL)));
+    assert_eq!(run.live().unwrap().deadline(), at(4 * TTL));
+    run.authorize(&holder(1), at(3 * TTL)).unwrap();
+    assert!(!fresh(JobKind::Legacy, 2).grant_grace(at(0)));
+}
+
+#[test]
 fn names_round_trip() {
     for status in JobStatus::ALL {
         assert_eq!(status.as_str().parse::<JobStatus>().unwrap(), status);
@@ -295,6 +363,8 @@ enum Happening {
     Expire,
     Cancel,
     RetryNow,
+    Withdraw(u32),
+    Reattach(u32),
     Wait(i64),
 }
 
@@ -312,6 +382,8 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
         3 => Just(Happening::Expire),
         1 => Just(Happening::Cancel),
         1 => Just(Happening::RetryNow),
+        1 => (0..8u32).prop_map(Happening::Withdraw),
+        2 => (0..8u32).prop_map(Happening::Reattach),
         4 => (0..40i64).prop_map(Happening::Wait),
     ];
     prop::collection::vec(happening, 0..60)
@@ -341,6 +413,8 @@ proptest! {
                 Happening::Expire => run.clone().expire(at(now)),
                 Happening::Cancel => run.clone().cancel(at(now)),
                 Happening::RetryNow => run.clone().retry_now(at(now)),
+                Happening::Withdraw(number) => run.clone().withdraw(&holder(number), NotAccepting::Draining, at(now)),
+                Happening::Reattach(number) => run.clone().reattach(&holder(number), at(now)),
             };
             let Ok(step) = step else { continue };
             // A terminal run takes no step at all.
