@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_goes_backwards() {
+    fn r06_never_goes_backwards() {
         let readings: Vec<_> = (0..1_000).map(|_| now()).collect();
         assert!(readings.is_sorted());
     }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_have_limits() {
+    fn c12_limits_have_limits() {
         assert_eq!(parse("tool --repeat 10000 p").unwrap().repeat.get(), 10_000);
         assert!(parse("tool --repeat 10001 p").is_err());
         assert!(parse("tool --repeat 0 p").is_err());

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_broken_execute_may_be_preceded_by_initialized() {
+    fn c02_only_a_broken_execute_may_be_preceded_by_initialized() {
         for operation in OPERATIONS {
             for scenario in all() {
                 let Some(rejection) = scenario.check.rejection(operation) else {

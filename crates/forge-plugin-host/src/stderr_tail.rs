@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_bytes_are_kept() {
+    fn h2_the_last_bytes_are_kept() {
         let mut tail = StderrTail::default();
         tail.push(b"first ");
         tail.push(&vec![b'x'; 10 * KEPT]);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_workers_come_back_without_a_peak() {
+    fn r18_two_hundred_workers_come_back_without_a_peak() {
         for outage in [
             1, 50, 300, 800, 1000, 1500, 2000, 3000, 5000, 10_000, 20_000, 120_000,
         ] {

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::running::{OWNER, Place, Running, WORKER, spawn};
 
 #[test]
-fn a_gate_killed_in_the_middle_of_a_job_loses_nothing() {
+fn r01_a_gate_killed_in_the_middle_of_a_job_loses_nothing() {
     let place = Place::new();
     let gate = Running::start(&place);
     let job = gate.request("POST", "/v1/jobs", r#"{"input":"input-canary"}"#);

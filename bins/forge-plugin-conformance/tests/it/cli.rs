@@ -9,7 +9,7 @@ fn run(line: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn the_list_holds_the_names_in_order() {
+fn c12_the_list_holds_the_names_in_order() {
     let output = run(&["--list"]);
     assert_eq!(output.status.code(), Some(0));
     let report = stdout(&output);
@@ -94,7 +94,7 @@ fn lines_go_to_stdout_and_the_summary_to_stderr() {
 }
 
 #[test]
-fn usage_errors_exit_with_2_before_anything_runs() {
+fn c12_usage_errors_exit_with_2_before_anything_runs() {
     for line in [
         &[][..],
         &["--only", "no-such-name", "/bin/true"],
@@ -115,7 +115,7 @@ fn usage_errors_exit_with_2_before_anything_runs() {
 }
 
 #[test]
-fn json_is_one_record_per_line_with_the_totals_last() {
+fn c12_json_is_one_record_per_line_with_the_totals_last() {
     let output = run(&[
         "--format",
         "json",
@@ -142,7 +142,7 @@ fn json_is_one_record_per_line_with_the_totals_last() {
 }
 
 #[test]
-fn junit_is_a_document_with_a_case_per_scenario() {
+fn c12_junit_is_a_document_with_a_case_per_scenario() {
     let output = run(&["-format=junit", "--only", "blank-frame", "/bin/true"]);
     let report = stdout(&output);
     assert!(report.starts_with("<?xml"), "{report}");
@@ -184,7 +184,7 @@ fn the_plugin_gets_its_arguments_and_the_tools_environment() {
 }
 
 #[test]
-fn repetition_catches_what_fails_at_times() {
+fn c03_repetition_catches_what_fails_at_times() {
     let directory = tempfile::tempdir().unwrap();
     let count = directory.path().join("count");
     let edit = format!(

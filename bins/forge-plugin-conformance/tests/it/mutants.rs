@@ -99,12 +99,12 @@ fn a_mutant_is_caught_by_its_line(edits: &[(&str, &str)], lines: &[&str]) {
 }
 
 #[test]
-fn leaving_with_success_on_bad_input_fails_every_rejection() {
+fn c01_leaving_with_success_on_bad_input_fails_every_rejection() {
     assert_eq!(caught(&[("return 2\n", "return 0\n")]), names(REJECTIONS));
 }
 
 #[test]
-fn a_failure_frame_on_bad_input_fails_every_rejection() {
+fn c01_c02_a_failure_frame_on_bad_input_fails_every_rejection() {
     let edit = (
         "        return 2\n",
         "        write_frame(sys.stdout.buffer, \"0123456789abcdef0123456789abcdef\", \"failure\", category=\"invalid_request\")\n        return 2\n",
@@ -126,7 +126,7 @@ fn a_banner_fails_every_line() {
 #[test_case("capabilities=selected", "capabilities=selected + [\"progress\"]"; "selects_what_was_not_offered")]
 #[test_case("capabilities=selected", "capabilities=[]"; "selects_nothing")]
 #[test_case("\"initialized\", capabilities=selected", "\"initialised\", capabilities=selected"; "misspells_the_type")]
-fn a_wrong_initialized_fails_the_session_and_every_execute(from: &str, to: &str) {
+fn c02_a_wrong_initialized_fails_the_session_and_every_execute(from: &str, to: &str) {
     let mut lines = names(EXECUTES);
     lines.insert("valid-session".to_owned());
     assert_eq!(caught(&[(from, to)]), lines);
@@ -137,13 +137,13 @@ fn a_wrong_initialized_fails_the_session_and_every_execute(from: &str, to: &str)
 #[test_case("output = read_execute(stdin, session).upper()", "output = read_execute(stdin, session)[:0]"; "answers_with_nothing")]
 #[test_case("output=output)\n", "result=output)\n"; "misspells_a_field_of_the_result")]
 #[test_case("        return 2\n    return 0\n", "        return 2\n    import time\n    time.sleep(5)\n    return 0\n"; "lingers_after_the_result")]
-fn a_wrong_end_fails_the_valid_session_alone(from: &str, to: &str) {
+fn c08_a_wrong_end_fails_the_valid_session_alone(from: &str, to: &str) {
     let lines = ["valid-session", "blank-frame", "duplicate-execute"];
     assert_eq!(judged(&[(from, to)], &lines), names(["valid-session"]));
 }
 
 #[test]
-fn hanging_on_bad_input_fails_in_its_time() {
+fn c01_hanging_on_bad_input_fails_in_its_time() {
     let directory = tempfile::tempdir().unwrap();
     let plugin = mutant(
         directory.path(),
@@ -168,7 +168,7 @@ fn hanging_on_bad_input_fails_in_its_time() {
 }
 
 #[test]
-fn a_descendant_that_holds_the_output_fails_every_line() {
+fn c09_a_descendant_that_holds_the_output_fails_every_line() {
     let edit = (
         "def main():\n",
         "def main():\n    import subprocess\n    subprocess.Popen([\"sleep\", \"600\"])\n",

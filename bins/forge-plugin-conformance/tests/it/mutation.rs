@@ -123,7 +123,7 @@ fn trial(home: &Path, rule: &str) -> Result<(), String> {
 }
 
 #[test]
-fn mutation_score() {
+fn c12_mutation_score() {
     let home = tempfile::tempdir().unwrap();
     let mut rules = scenarios();
     rules.extend(MORE.map(str::to_owned));

@@ -102,7 +102,7 @@ fn text_is_all_it_selects_of_what_is_not_for_text() {
 #[test_case("\n"; "a_blank_line")]
 #[test_case(&initialize("\"workspace_edit\""); "no_operation_of_its_own")]
 #[test_case(&initialize(""); "no_capability_at_all")]
-fn a_broken_opening_gets_no_byte_and_exit_2(wire: &str) {
+fn c01_a_broken_opening_gets_no_byte_and_exit_2(wire: &str) {
     let output = run(&[], wire);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(output.stdout, b"");

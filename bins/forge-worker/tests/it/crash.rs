@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::bed::{Bed, processes_with, unique_sleep, until};
 
 #[tokio::test]
-async fn kill_9_leaves_no_process_and_the_next_start_sweeps() {
+async fn r37_kill_9_leaves_no_process_and_the_next_start_sweeps() {
     let (bed, gate, mut worker, mut slot) = Bed::connected().await;
     let sleep = unique_sleep();
     let late = bed.root.join("late");
@@ -43,7 +43,7 @@ async fn kill_9_leaves_no_process_and_the_next_start_sweeps() {
 }
 
 #[tokio::test]
-async fn kill_9_during_a_check_leaves_no_process() {
+async fn r37_kill_9_during_a_check_leaves_no_process() {
     let (bed, _gate, mut worker, mut slot) = Bed::connected().await;
     let sleep = unique_sleep();
     let check = format!("setsid sleep {sleep} & sleep {sleep}");

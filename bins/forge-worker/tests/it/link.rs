@@ -84,7 +84,7 @@ async fn binary_messages_and_messages_over_1_mib_end_the_connection() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_kills_the_job_and_cleans_up() {
+async fn r09_a_lost_connection_kills_the_job_and_cleans_up() {
     let (bed, gate, _worker, mut slot) = Bed::connected().await;
     let sleep = sleeping(&bed, &mut slot).await;
     drop(slot);
@@ -133,7 +133,7 @@ async fn an_ack_for_another_attempt_is_no_ack() {
 }
 
 #[tokio::test]
-async fn a_gate_that_hangs_loses_the_job_before_the_lease_runs_out() {
+async fn r09_a_gate_that_hangs_loses_the_job_before_the_lease_runs_out() {
     let change = |bed: &mut Bed| bed.config["heartbeat_interval"] = json!("100ms");
     let (bed, gate, _worker, mut slot) = Bed::connected_with(change).await;
     let sleep = unique_sleep();
@@ -156,7 +156,7 @@ async fn a_gate_that_hangs_loses_the_job_before_the_lease_runs_out() {
 }
 
 #[tokio::test]
-async fn a_worker_stopped_past_its_lease_leaves_no_candidate() {
+async fn r04_a_worker_stopped_past_its_lease_leaves_no_candidate() {
     let change = |bed: &mut Bed| bed.config["heartbeat_interval"] = json!("100ms");
     let (bed, gate, worker, mut slot) = Bed::connected_with(change).await;
     let started = bed.root.join("started");

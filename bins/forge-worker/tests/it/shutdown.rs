@@ -56,7 +56,7 @@ async fn a_worker_without_a_gate_leaves_too() {
 }
 
 #[tokio::test]
-async fn draining_completes_and_delivers_the_running_job() {
+async fn r41_draining_completes_and_delivers_the_running_job() {
     let wait = |bed: &Bed| {
         let go = bed.root.join("go").display().to_string();
         format!("until test -e {go}; do sleep 0.02; done; echo x > answer.txt")
@@ -78,7 +78,7 @@ async fn draining_completes_and_delivers_the_running_job() {
 }
 
 #[tokio::test]
-async fn a_lease_behind_the_last_result_is_not_begun() {
+async fn r41_a_lease_behind_the_last_result_is_not_begun() {
     // One write with the acknowledgement, or from a Gate that reads the Close frame late.
     for late in [Duration::ZERO, Duration::from_millis(50)] {
         let wait = |bed: &Bed| {
@@ -133,7 +133,7 @@ async fn a_lease_that_crosses_the_signal_is_handed_back() {
 }
 
 #[tokio::test]
-async fn a_second_signal_cancels_and_reports() {
+async fn r41_a_second_signal_cancels_and_reports() {
     let sleep = unique_sleep();
     let script = format!("setsid sleep {sleep} & sleep {sleep}");
     let (bed, _gate, mut worker, mut slot) = with_running_job(|_| script, "1h").await;
@@ -177,7 +177,7 @@ async fn a_check_that_is_cancelled_is_not_a_failed_check() {
 }
 
 #[tokio::test]
-async fn the_deadline_kills_and_nothing_is_left() {
+async fn r41_the_deadline_kills_and_nothing_is_left() {
     let sleep = unique_sleep();
     let script = format!("setsid sleep {sleep} & sleep {sleep}");
     let (bed, _gate, mut worker, mut slot) = with_running_job(|_| script, "200ms").await;

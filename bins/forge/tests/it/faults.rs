@@ -23,7 +23,7 @@ fn mark(name: &str) -> String {
 }
 
 #[test]
-fn a_killed_worker_leaves_nothing_running_and_the_job_succeeds() {
+fn r03_r37_a_killed_worker_leaves_nothing_running_and_the_job_succeeds() {
     let mark = mark("worker");
     let mut appliance = Appliance::start(&waiting(&mark));
     appliance.start_worker();
@@ -48,7 +48,7 @@ fn a_killed_worker_leaves_nothing_running_and_the_job_succeeds() {
 }
 
 #[test]
-fn a_killed_gate_loses_nothing_and_the_job_succeeds_once() {
+fn r01_a_killed_gate_loses_nothing_and_the_job_succeeds_once() {
     let mark = mark("gate");
     let mut appliance = Appliance::start(&waiting(&mark));
     appliance.start_worker();
@@ -96,7 +96,7 @@ fn a_cancelled_job_ends_at_the_gate_and_its_processes_end_too() {
 }
 
 #[test]
-fn a_worker_that_slept_past_its_lease_writes_no_candidate_for_it() {
+fn r04_a_worker_that_slept_past_its_lease_writes_no_candidate_for_it() {
     let mark = mark("sleeper");
     let mut appliance = Appliance::start(&waiting(&mark));
     let worker = appliance.start_worker();
@@ -121,7 +121,7 @@ fn a_worker_that_slept_past_its_lease_writes_no_candidate_for_it() {
 }
 
 #[test]
-fn a_draining_worker_finishes_its_job_and_leaves_the_next_one_untouched() {
+fn r41_a_draining_worker_finishes_its_job_and_leaves_the_next_one_untouched() {
     let mark = mark("drain");
     // No lease could run out while this waits.
     let setup = Setup {

@@ -87,7 +87,7 @@ fn a_failed_check_fails_the_job_and_makes_no_commit() {
 }
 
 #[test]
-fn a_plugin_that_changes_nothing_is_retried_and_then_fails() {
+fn r51_a_plugin_that_changes_nothing_is_retried_and_then_fails() {
     let setup = Setup {
         command: words(&["/bin/sh", "-c", "cat > /dev/null"]),
         ..Setup::default()

@@ -3,7 +3,7 @@
 use crate::appliance::{Appliance, OWNER_TOKEN, Setup, WORKER_TOKEN, words};
 
 #[test]
-fn secrets_reach_no_plugin_check_log_database_or_commit() {
+fn r59_secrets_reach_no_plugin_check_log_database_or_commit() {
     let script = r#"env > seen.txt; cat /proc/self/environ >> seen.txt; tr '\0' '\n' < /proc/self/cmdline >> seen.txt
 ls -l /proc/self/fd >> seen.txt; cat >> seen.txt"#;
     let setup = Setup {

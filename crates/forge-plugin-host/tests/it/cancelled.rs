@@ -64,14 +64,14 @@ async fn a_plugin_that_ignores_cancel_is_ended_with_its_children() {
 }
 
 #[tokio::test]
-async fn cancel_wins_over_a_result_that_follows() {
+async fn r40_cancel_wins_over_a_result_that_follows() {
     let mut run =
         Run::script("init cancel,progress,text read progress 1 go result ok").cancel_at_progress();
     run.is_cancelled().await;
 }
 
 #[tokio::test]
-async fn cancel_wins_over_a_failing_exit_and_over_garbage() {
+async fn r40_cancel_wins_over_a_failing_exit_and_over_garbage() {
     for rest in [
         "exit 3",
         "raw garbage\\n exit 3",
@@ -104,7 +104,7 @@ async fn the_output_limit_wins_over_a_cancel_that_comes_later() {
 }
 
 #[tokio::test]
-async fn a_cancel_before_the_start_starts_nothing() {
+async fn r40_a_cancel_before_the_start_starts_nothing() {
     let mut run = Run::argv(["/no/such/plugin"]);
     run.cancel.cancel();
     run.is_cancelled().await;
@@ -112,7 +112,7 @@ async fn a_cancel_before_the_start_starts_nothing() {
 
 /// The pipe holds less than the frame, and the plugin never reads it.
 #[tokio::test]
-async fn a_blocked_execute_is_interrupted() {
+async fn h4_h5_a_blocked_execute_is_interrupted() {
     let mut run = Run::script("init cancel,text sleep 60000").timeout(300);
     run.operation = Operation::text("x".repeat(65_536)).unwrap();
     let since = Instant::now();
@@ -121,7 +121,7 @@ async fn a_blocked_execute_is_interrupted() {
 }
 
 #[tokio::test]
-async fn a_cancel_during_the_handshake_ends_at_once() {
+async fn r40_a_cancel_during_the_handshake_ends_at_once() {
     let mut run = Run::script("sleep 60000");
     let cancel = run.cancel.clone();
     let since = Instant::now();

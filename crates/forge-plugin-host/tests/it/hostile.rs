@@ -5,7 +5,7 @@ use forge_plugin_host::RunError;
 use crate::support::Run;
 
 #[tokio::test]
-async fn a_banner_is_shown_with_the_end_of_stderr() {
+async fn p01_h1_a_banner_is_shown_with_the_end_of_stderr() {
     let mut run = Run::words([
         "complain",
         "starting\n\u{1b}[31mup",
@@ -22,7 +22,7 @@ async fn a_banner_is_shown_with_the_end_of_stderr() {
 
 /// Exit code 0 after a broken rule is still an error.
 #[tokio::test]
-async fn every_line_that_is_no_frame_breaks_the_session() {
+async fn h6_every_line_that_is_no_frame_breaks_the_session() {
     let result = r#"{"version":"v1","id":"@","type":"result","output":"ok"}"#;
     for line in [
         "\\n".to_owned(),
@@ -53,14 +53,14 @@ async fn every_line_that_is_no_frame_breaks_the_session() {
 }
 
 #[tokio::test]
-async fn failure_before_initialized_is_no_failure_frame() {
+async fn p16_failure_before_initialized_is_no_failure_frame() {
     let words = r#"{"version":"v1","id":"@","type":"failure","category":"incompatible"}\n"#;
     let (reason, _) = Run::words(["raw", words, "read"]).broken().await;
     assert!(!reason.is_empty());
 }
 
 #[tokio::test]
-async fn one_byte_at_a_time_with_characters_split() {
+async fn p13_h3_one_byte_at_a_time_with_characters_split() {
     let mut run = Run::words([
         "drip",
         "init",
@@ -77,7 +77,7 @@ async fn one_byte_at_a_time_with_characters_split() {
 }
 
 #[tokio::test]
-async fn ten_frames_in_one_write() {
+async fn p14_ten_frames_in_one_write() {
     let mut all = String::new();
     for sequence in 1..=9 {
         all += &format!(
@@ -91,7 +91,7 @@ async fn ten_frames_in_one_write() {
 }
 
 #[tokio::test]
-async fn a_second_frame_late_in_the_window() {
+async fn p15_a_second_frame_late_in_the_window() {
     for late in ["1", "100"] {
         let words = format!("init text read result ok sleep {late} result ok");
         let (reason, _) = Run::script(&words).broken().await;
@@ -111,7 +111,7 @@ async fn closes_its_output_and_stays() {
 
 /// A plugin that never reads keeps its pipe full; what it writes decides.
 #[tokio::test]
-async fn an_endless_flood_of_frames_ends_at_the_budget() {
+async fn r34_an_endless_flood_ends_at_the_budget() {
     let script = "while :; do echo x >&2; done";
     let (reason, _) = Run::argv(["/bin/sh", "-c", script])
         .output_bytes(50_000)

@@ -28,7 +28,7 @@ fn held() -> Held {
 }
 
 #[tokio::test]
-async fn a_thousand_runs_leave_nothing_behind() {
+async fn r39_a_thousand_runs_leave_nothing_behind() {
     let ok = || Run::script("init text read result ok");
     assert_eq!(ok().output().await, "ok");
     let before = held();

@@ -18,7 +18,7 @@ async fn ok_exits_a_little_after_the_result() {
 }
 
 #[tokio::test]
-async fn exits_400_ms_after_the_result() {
+async fn h5_exits_400_ms_after_the_result() {
     let (reason, _) = Run::script("init text read result ok sleep 400")
         .broken()
         .await;
@@ -96,7 +96,7 @@ fn with_child(keep: &str, scratch: &Scratch) -> (String, std::path::PathBuf) {
 }
 
 #[tokio::test]
-async fn a_child_keeps_stdout() {
+async fn r33_a_child_keeps_stdout() {
     let scratch = Scratch::new();
     let (words, file) = with_child("out", &scratch);
     let (reason, _) = Run::script(&words).broken().await;
@@ -105,7 +105,7 @@ async fn a_child_keeps_stdout() {
 }
 
 #[tokio::test]
-async fn a_child_keeps_only_stderr() {
+async fn r33_a_child_keeps_only_stderr() {
     let scratch = Scratch::new();
     let (words, file) = with_child("err", &scratch);
     let (reason, _) = Run::script(&words).broken().await;
@@ -114,7 +114,7 @@ async fn a_child_keeps_only_stderr() {
 }
 
 #[tokio::test]
-async fn a_setsid_child_without_the_output_is_killed_in_silence() {
+async fn r30_a_setsid_child_without_the_output_is_killed_in_silence() {
     let scratch = Scratch::new();
     let (words, file) = with_child("none", &scratch);
     assert_eq!(Run::script(&words).output().await, "ok");
@@ -147,7 +147,7 @@ async fn killed_by_sigkill_after_the_result() {
 }
 
 #[tokio::test]
-async fn hangs_before_initialized() {
+async fn h5_hangs_before_initialized() {
     Run::script("read sleep 60000")
         .timeout(300)
         .is_cancelled()
@@ -155,7 +155,7 @@ async fn hangs_before_initialized() {
 }
 
 #[tokio::test]
-async fn hangs_after_execute() {
+async fn h5_hangs_after_execute() {
     Run::script("init text read sleep 60000")
         .timeout(300)
         .is_cancelled()
@@ -192,7 +192,7 @@ async fn exits_before_initialized() {
 }
 
 #[tokio::test]
-async fn two_results() {
+async fn p17_two_results() {
     let (reason, _) = Run::script("init text read result ok result ok")
         .broken()
         .await;
@@ -223,7 +223,7 @@ async fn stdout_and_stderr_together_may_use_up_the_limit() {
 }
 
 #[tokio::test]
-async fn much_stderr_blocks_nobody() {
+async fn h2_much_stderr_blocks_nobody() {
     let mut run = Run::script("stderr 500000 init text stderr 500000 read stderr 500000 result ok");
     assert_eq!(run.output().await, "ok");
 }

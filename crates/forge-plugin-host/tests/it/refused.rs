@@ -7,7 +7,7 @@ use process_tree::{StartError, Wrapper};
 use crate::support::{FIXTURE, Run};
 
 #[tokio::test]
-async fn a_missing_executable() {
+async fn h8_a_missing_executable() {
     let end = Run::argv(["/no/such/plugin"]).end().await;
     assert!(
         matches!(end, Err(RunError::Start(StartError::NotFound { .. }))),

@@ -87,7 +87,7 @@ fn without_the_capability_nothing_is_sent_and_the_plugin_is_ended_at_once() {
 }
 
 #[test]
-fn cancel_before_initialized_sends_nothing() {
+fn r40_cancel_before_initialized_sends_nothing() {
     let mut driver = Driver::text();
     driver.cancel();
     assert_eq!(cancels(&driver), 0);
@@ -108,7 +108,7 @@ fn an_execute_that_was_never_sent_is_withdrawn() {
 }
 
 #[test]
-fn after_the_terminal_frame_no_cancel_is_sent_but_it_still_wins() {
+fn r40_after_the_terminal_frame_no_cancel_is_sent_but_it_still_wins() {
     let mut driver = Driver::text().executing(ALL);
     driver.write(frame("result", r#","output":"x""#));
     driver.at(50);
@@ -121,7 +121,7 @@ fn after_the_terminal_frame_no_cancel_is_sent_but_it_still_wins() {
 }
 
 #[test]
-fn cancel_wins_over_a_finished_success_until_the_verdict() {
+fn r40_cancel_wins_over_a_finished_success_until_the_verdict() {
     let mut driver = Driver::text().executing(ALL);
     driver.write(frame("result", r#","output":"x""#));
     driver.close();
@@ -131,7 +131,7 @@ fn cancel_wins_over_a_finished_success_until_the_verdict() {
 }
 
 #[test]
-fn cancel_wins_over_a_protocol_error_and_over_an_unclean_exit() {
+fn r40_cancel_wins_over_a_protocol_error_and_over_an_unclean_exit() {
     let mut driver = Driver::text().executing(ALL);
     driver.write("garbage\n");
     driver.cancel();

@@ -39,7 +39,7 @@ fn output(text: &str) -> Conclusion {
 }
 
 #[test]
-fn p01_banner_before_initialized() {
+fn p01_h1_banner_before_initialized() {
     let mut driver = Driver::text();
     driver.write(
         "Loading the model \u{1b}[32mok\u{1b}[0m, this takes a moment; and more, and more\n",
@@ -69,13 +69,13 @@ fn p02_byte_order_mark() {
 }
 
 #[test]
-fn p03_crlf() {
+fn p03_h7_crlf() {
     let frame = initialized(&[Capability::Text]).replace('\n', "\r\n");
     assert_eq!(first(frame), Violation::CarriageReturn);
 }
 
 #[test]
-fn p04_carriage_return_ends_no_line() {
+fn p04_h7_carriage_return_ends_no_line() {
     let one = initialized(&[Capability::Text]);
     let text = one.trim_end();
     let mut driver = Driver::text();
@@ -252,7 +252,7 @@ fn p12_no_line_feed_at_the_end() {
 }
 
 #[test]
-fn p13_one_byte_at_a_time_with_a_split_character() {
+fn p13_h3_one_byte_at_a_time_with_a_split_character() {
     let mut driver = Driver::text();
     let all = initialized(&[Capability::Text]) + &frame("result", ",\"output\":\"é€😀\"");
     for byte in all.as_bytes() {

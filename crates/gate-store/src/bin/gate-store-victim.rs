@@ -1,6 +1,6 @@
 //! A Gate's store at work until it is killed: prints the id of each job whose result was answered.
 //!
-//! Only the test `a_killed_gate_leaves_both_writes_or_neither` starts it, with the path of the
+//! Only the test `r02_a_killed_gate_leaves_both_writes_or_neither` starts it, with the path of the
 //! database as its argument.
 
 #![expect(

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_runs_once_and_a_backup_comes_before_the_first() {
+    fn r23_each_step_runs_once_and_a_backup_comes_before_the_first() {
         let connection = Connection::open_in_memory().unwrap();
         let none = |_| panic!("an empty database needs no backup");
         let found = examine(&connection, place()).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_schema_before_it() {
+    fn r23_a_step_that_fails_leaves_the_schema_before_it() {
         let connection = Connection::open_in_memory().unwrap();
         let steps = &[
             STEPS[0],
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_backup_nothing_changes() {
+    fn r23_without_a_backup_nothing_changes() {
         let connection = Connection::open_in_memory().unwrap();
         migrate(&connection, place(), Found::Empty, &STEPS[..1], |_| Ok(())).unwrap();
         let failed = migrate(&connection, place(), Found::Ours(1), STEPS, |_| {

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_migration_keeps_a_private_copy_of_what_was_there() {
+    fn r23_a_migration_keeps_a_private_copy_of_what_was_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/gate.db");
         drop(open_file(&path, &MIGRATIONS[..1]).unwrap());

@@ -54,7 +54,7 @@ impl Drop for Victim {
 }
 
 #[tokio::test]
-async fn a_killed_gate_leaves_both_writes_or_neither() {
+async fn r02_a_killed_gate_leaves_both_writes_or_neither() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/gate.db");
     let mut answered = Vec::new();

@@ -69,7 +69,7 @@ async fn a_live_lease_runs_on_and_its_worker_is_disconnected() {
 }
 
 #[tokio::test]
-async fn leases_that_ran_out_are_ended_before_anybody_is_served() {
+async fn r01_leases_that_ran_out_are_ended_before_anybody_is_served() {
     let (_folder, path) = place();
     let (store, _) = open(&path, 0).unwrap();
     // More than one sweep takes.
@@ -116,7 +116,7 @@ async fn leases_that_ran_out_are_ended_before_anybody_is_served() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_gives_no_lease_more_than_its_ttl() {
+async fn r06_a_clock_that_was_set_back_gives_no_lease_more_than_its_ttl() {
     let (_folder, path) = place();
     let (store, _) = open(&path, 100_000).unwrap();
     submit(&store, text_job(), at(100_000)).await;

@@ -58,7 +58,7 @@ async fn populated() -> (tempfile::TempDir, Connection) {
 }
 
 #[tokio::test]
-async fn illegal_rows_cannot_be_written_at_all() {
+async fn r11_illegal_rows_cannot_be_written_at_all() {
     let (_folder, connection) = populated().await;
     let key = "INSERT INTO idempotency_keys (key, body, job) VALUES ('k', 'b', 1)";
     connection.execute(key, []).unwrap();
@@ -197,7 +197,7 @@ async fn illegal_rows_cannot_be_written_at_all() {
 }
 
 #[tokio::test]
-async fn claims_deadlines_and_retries_are_found_through_indexes() {
+async fn r25_claims_deadlines_and_retries_are_found_through_indexes() {
     let (_folder, connection) = populated().await;
     for (sql, index) in [
         (
@@ -263,7 +263,7 @@ async fn a_policy_is_stored_once() {
 }
 
 #[tokio::test]
-async fn the_log_is_bounded_under_load_with_a_reader() {
+async fn r21_the_log_is_bounded_under_load_with_a_reader() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/gate.db");
     let (store, _) = SqliteStore::open(&Location::File(path.clone()), at(0)).unwrap();

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_dripping_head_is_cut_after_five_seconds() {
+    async fn r60_a_dripping_head_is_cut_after_five_seconds() {
         let (near, mut far) = duplex(64);
         let (mut stream, _) = timed(near);
         let start = Instant::now();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_does_not_read_is_dropped() {
+    async fn r20_a_peer_that_does_not_read_is_dropped() {
         let (near, _far) = duplex(4);
         let (mut stream, _) = timed(near);
         let start = Instant::now();

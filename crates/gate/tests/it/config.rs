@@ -268,7 +268,7 @@ fn a_token_comes_from_exactly_one_place() {
 #[test_case(":8080", "allow_plain_listener", json!(true); "by the operator's word")]
 #[test_case("localhost:8080", "allow_plain_listener", json!(false); "a name is judged at the start")]
 #[test_case("[::1]:8080", "allow_plain_listener", json!(false); "loopback")]
-fn a_listener_may_be_plain_or_public_but_not_both(listen: &str, field: &str, value: Value) {
+fn r57_a_listener_may_be_plain_or_public_but_not_both(listen: &str, field: &str, value: Value) {
     let mut config: Value = serde_json::from_str(ORIGINAL).unwrap();
     config["listen"] = json!(listen);
     config[field] = value;

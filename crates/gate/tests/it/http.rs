@@ -69,7 +69,7 @@ async fn health_and_readiness_need_no_token() {
 }
 
 #[tokio::test]
-async fn every_owner_route_wants_the_owners_token() {
+async fn r57_every_owner_route_wants_the_owners_token() {
     let rig = Rig::start().await;
     for (method, path) in ROUTES {
         for authorization in [
@@ -131,7 +131,7 @@ async fn every_owner_route_wants_the_owners_token() {
 }
 
 #[tokio::test]
-async fn foreign_hosts_and_origins_are_turned_away() {
+async fn r57_foreign_hosts_and_origins_are_turned_away() {
     let rig = Rig::start().await;
     for path in ["/v1/jobs", "/healthz"] {
         let foreign = owner("GET", path).header(header::ORIGIN, "http://evil.example");
@@ -258,7 +258,7 @@ async fn a_bad_request_is_refused_with_a_reason(body: Value) {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_one_strict_object_is_refused() {
+async fn r60_a_body_that_is_not_one_strict_object_is_refused() {
     let rig = Rig::start().await;
     for body in [
         "",
@@ -366,7 +366,7 @@ async fn an_idempotency_key_stands_for_one_request() {
 }
 
 #[tokio::test]
-async fn jobs_are_listed_newest_first_in_pages() {
+async fn r25_jobs_are_listed_newest_first_in_pages() {
     let rig = Rig::start().await;
     let mut ids = Vec::new();
     for number in 0..5 {

@@ -196,7 +196,7 @@ async fn failures_follow_their_disposition() {
 }
 
 #[tokio::test]
-async fn attempts_run_out() {
+async fn r27_attempts_run_out() {
     let rig = Rig::start_with(|config| config["lifecycle"]["max_attempts"] = json!(2)).await;
     let job = rig.submit_text("x").await;
     let mut worker = rig.connect(0).await;
@@ -216,7 +216,7 @@ async fn attempts_run_out() {
 }
 
 #[tokio::test]
-async fn a_disconnect_keeps_the_lease_and_a_reconnect_waits_for_its_end() {
+async fn r12_a_disconnect_keeps_the_lease_and_a_reconnect_waits_for_its_end() {
     let rig = Rig::start().await;
     let job = rig.submit_text("x").await;
     let mut worker = rig.connect(0).await;
@@ -231,7 +231,7 @@ async fn a_disconnect_keeps_the_lease_and_a_reconnect_waits_for_its_end() {
 }
 
 #[tokio::test]
-async fn the_old_session_of_a_slot_has_no_say() {
+async fn r04_the_old_session_of_a_slot_has_no_say() {
     let rig = Rig::start().await;
     let job = rig.submit_text("x").await;
     let mut worker = rig.connect(0).await;

@@ -161,7 +161,7 @@ async fn a_candidate_that_evidence_contradicts_is_refused() {
 }
 
 #[tokio::test]
-async fn a_second_result_is_refused_and_the_first_one_stays() {
+async fn r13_a_second_result_is_refused_and_the_first_one_stays() {
     let (rig, mut worker, job, lease) = leased().await;
     worker.send(candidate(&lease)).await;
     worker.ack(&lease).await;
@@ -263,7 +263,7 @@ async fn a_slot_that_is_connected_is_refused_with_409() {
 }
 
 #[tokio::test]
-async fn a_wrong_name_slot_or_token_is_unauthorized() {
+async fn r57_a_wrong_name_slot_or_token_is_unauthorized() {
     let rig = Rig::start().await;
     for (query, token) in [
         ("worker_id=worker-1&slot=0", "wrong"),
@@ -290,7 +290,7 @@ async fn a_wrong_name_slot_or_token_is_unauthorized() {
 }
 
 #[tokio::test]
-async fn a_foreign_origin_or_host_is_refused_with_403() {
+async fn r57_a_foreign_origin_or_host_is_refused_with_403() {
     let rig = Rig::start().await;
     let own = format!("http://{}", rig.address);
     let query = "worker_id=worker-1&slot=0";
@@ -314,7 +314,7 @@ async fn a_foreign_origin_or_host_is_refused_with_403() {
 }
 
 #[tokio::test]
-async fn a_repeated_result_after_a_lost_acknowledgement_is_not_a_second_one() {
+async fn r13_a_repeated_result_after_a_lost_acknowledgement_is_not_a_second_one() {
     // The acknowledgement is lost with the connection; the attempt has ended once.
     let (rig, mut worker, job, lease) = leased().await;
     worker.send(candidate(&lease)).await;

@@ -33,14 +33,14 @@ fn head(rest: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn ten_megabytes_are_refused_before_they_are_sent() {
+async fn r60_ten_megabytes_are_refused_before_they_are_sent() {
     let rig = Rig::start().await;
     let answer = exchange(&rig, &head("Content-Length: 10000000\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
 #[tokio::test]
-async fn an_endless_chunked_body_is_cut() {
+async fn r60_an_endless_chunked_body_is_cut() {
     let rig = Rig::start().await;
     let mut request = head("Transfer-Encoding: chunked\r\n\r\n");
     for _ in 0..17 {
@@ -60,7 +60,7 @@ async fn an_endless_chunked_body_is_cut() {
 }
 
 #[tokio::test]
-async fn heads_are_bounded() {
+async fn r60_heads_are_bounded() {
     let rig = Rig::start().await;
     let many: String = (0..65).map(|number| format!("X-{number}: 1\r\n")).collect();
     let answer = exchange(&rig, &head(&format!("{many}\r\n"))).await;
@@ -105,7 +105,7 @@ async fn a_slow_head_is_cut_after_five_seconds() {
 }
 
 #[tokio::test]
-async fn many_idle_connections_do_not_keep_others_out() {
+async fn r60_many_idle_connections_do_not_keep_others_out() {
     let rig = Rig::start().await;
     let mut idle = Vec::new();
     for _ in 0..200 {

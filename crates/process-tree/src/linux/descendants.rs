@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_another_start_time_is_spared() {
+    fn r36_a_process_with_another_start_time_is_spared() {
         let own = look(i32::try_from(std::process::id()).unwrap()).unwrap();
         // Killing would end this very test.
         assert!(!kill(Process {

@@ -36,7 +36,7 @@ async fn a_program_that_obeys_ends_by_the_signal_that_asks() {
 
 /// R32, and the bound for a whole cancel: limit plus one second, for a loaded machine.
 #[tokio::test]
-async fn a_program_that_is_deaf_is_killed_within_the_bound() {
+async fn r32_a_program_that_is_deaf_is_killed_within_the_bound() {
     let scratch = Scratch::new();
     let told = scratch.path("pid");
     let words = format!("deaf pidfile {} sleep 60000", told.display());
@@ -55,7 +55,7 @@ async fn a_program_that_is_deaf_is_killed_within_the_bound() {
 }
 
 #[tokio::test]
-async fn cancel_after_the_end_only_tells_it() {
+async fn r40_cancel_after_the_end_only_tells_it() {
     for direct in [false, true] {
         let spec = script("exit 5");
         let mut child = if direct {
@@ -105,7 +105,7 @@ async fn dropping_a_child_ends_it() {
 
 /// R38: a start from a thread that ends must not end the program.
 #[tokio::test]
-async fn a_program_outlives_the_thread_that_started_it() {
+async fn r38_a_program_outlives_the_thread_that_started_it() {
     let scratch = Scratch::new();
     let go = scratch.path("go");
     let spec = script(&format!("await {} exit 4", go.display()));

@@ -79,7 +79,7 @@ async fn one_byte_over_the_budget_is_thrown_away_if_that_is_asked() {
 }
 
 #[tokio::test]
-async fn input_larger_than_a_pipe_is_fed_while_output_is_read() {
+async fn h4_input_larger_than_a_pipe_is_fed_while_output_is_read() {
     let input = vec![b'i'; 1_000_000];
     for done in each(script("cat"), Capture::new(LONG, 1_000_000).stdin(input)).await {
         assert_eq!(done.unwrap().stdout.len(), 1_000_000);
@@ -104,7 +104,7 @@ async fn no_input_is_the_end_of_file() {
 }
 
 #[tokio::test]
-async fn a_time_limit_kills_and_keeps_what_was_written() {
+async fn h5_a_time_limit_kills_and_keeps_what_was_written() {
     for done in each(
         script("say before sleep 60000"),
         Capture::new(Duration::from_millis(600), 100),
@@ -121,7 +121,7 @@ async fn a_time_limit_kills_and_keeps_what_was_written() {
 }
 
 #[tokio::test]
-async fn an_endless_flood_hides_neither_time_limit_nor_exit() {
+async fn h5_an_endless_flood_hides_neither_time_limit_nor_exit() {
     let limits = Capture::new(Duration::from_millis(400), 10_000_000);
     for done in each(script("flood"), limits).await {
         assert!(

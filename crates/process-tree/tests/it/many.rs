@@ -23,7 +23,7 @@ fn held() -> Held {
 }
 
 #[tokio::test]
-async fn a_thousand_runs_leave_nothing_behind() {
+async fn r39_a_thousand_runs_leave_nothing_behind() {
     once().await;
     let before = held();
     for _ in 0..200 {

@@ -23,7 +23,7 @@ fn executable(path: &Path, content: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_missing_program() {
+async fn h8_a_missing_program() {
     let error = refusal(Spec::new(["/no/such/program"])).await;
     assert_eq!(
         error.to_string(),
@@ -32,7 +32,7 @@ async fn a_missing_program() {
 }
 
 #[tokio::test]
-async fn a_name_that_path_does_not_hold() {
+async fn h8_a_name_that_path_does_not_hold() {
     let spec = Spec::new(["no-such-program"]).env([("PATH", "/bin:/usr/bin")]);
     let error = refusal(spec).await;
     assert_eq!(
@@ -42,7 +42,7 @@ async fn a_name_that_path_does_not_hold() {
 }
 
 #[tokio::test]
-async fn a_script_without_its_interpreter() {
+async fn h8_a_script_without_its_interpreter() {
     let scratch = Scratch::new();
     let file = scratch.path("script");
     executable(&file, b"#!/no/such/interpreter -x\n");
@@ -52,7 +52,7 @@ async fn a_script_without_its_interpreter() {
 }
 
 #[tokio::test]
-async fn a_file_without_execute_permission() {
+async fn h8_a_file_without_execute_permission() {
     let scratch = Scratch::new();
     let file = scratch.path("data");
     std::fs::write(&file, "#!/bin/sh\n").unwrap();
@@ -70,7 +70,7 @@ async fn a_directory() {
 }
 
 #[tokio::test]
-async fn a_file_of_no_known_format() {
+async fn h8_a_file_of_no_known_format_or_of_another_machine() {
     let scratch = Scratch::new();
     for (content, why) in [
         (&b"just text\n"[..], "nor a script"),
@@ -89,7 +89,7 @@ async fn a_file_of_no_known_format() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_being_written() {
+async fn h8_a_program_that_is_being_written() {
     let scratch = Scratch::new();
     let file = scratch.path("busy");
     std::fs::copy("/bin/true", &file).unwrap();
@@ -162,7 +162,7 @@ async fn a_wrapper_that_is_missing_or_no_wrapper() {
 /// The clock is the test's: it jumps ahead while nothing happens.
 #[cfg(all(target_os = "linux", not(portable_process)))]
 #[tokio::test(start_paused = true)]
-async fn a_wrapper_that_says_nothing() {
+async fn h5_a_wrapper_that_says_nothing() {
     let scratch = Scratch::new();
     let silent = scratch.path("silent");
     executable(&silent, b"#!/bin/sh\nexec sleep 60\n");

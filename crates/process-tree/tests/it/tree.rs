@@ -161,7 +161,7 @@ async fn dropping_a_child_ends_its_whole_tree() {
 
 /// R36: processes that are not descendants stay alive, whatever group they are in.
 #[tokio::test]
-async fn strangers_survive_every_clean_up() {
+async fn r36_strangers_survive_every_clean_up() {
     let scratch = Scratch::new();
     let told = scratch.path("decoy");
     let mut other = spawn(&wrapper(), script("sleep 60000")).await.unwrap();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::support::{Scratch, goes, pid_in, runs, script, wrapper};
 
 #[tokio::test]
-async fn a_killed_wrapper_is_told_and_the_program_ended() {
+async fn r37_a_killed_wrapper_is_told_and_the_program_ended() {
     let scratch = Scratch::new();
     let (one, two) = (scratch.path("one"), scratch.path("two"));
     let words = format!(
@@ -27,7 +27,7 @@ async fn a_killed_wrapper_is_told_and_the_program_ended() {
 }
 
 #[tokio::test]
-async fn a_stopped_wrapper_delays_a_cancel_only_so_long() {
+async fn h5_a_stopped_wrapper_delays_a_cancel_only_so_long() {
     let scratch = Scratch::new();
     let (one, two) = (scratch.path("one"), scratch.path("two"));
     let words = format!(

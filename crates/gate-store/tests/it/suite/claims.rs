@@ -12,17 +12,17 @@ use crate::fixture::{
 };
 
 cases! {
-    the_most_urgent_job_comes_first_then_the_oldest_then_by_id
+    r28_the_most_urgent_job_comes_first_then_the_oldest_then_by_id
     a_slot_takes_jobs_of_its_own_pool_only
     a_slot_with_a_live_attempt_gets_nothing
     only_the_connected_session_may_claim
     a_lease_carries_all_that_its_worker_needs
-    two_hundred_slots_get_two_hundred_different_jobs
+    r11_two_hundred_slots_get_two_hundred_different_jobs
     a_waiting_job_is_claimable_once_it_is_due
     a_reconnected_slot_waits_for_its_old_attempt
 }
 
-async fn the_most_urgent_job_comes_first_then_the_oldest_then_by_id(store: &dyn Store) {
+async fn r28_the_most_urgent_job_comes_first_then_the_oldest_then_by_id(store: &dyn Store) {
     let mut expected = Vec::new();
     for (priority, created) in [(0, 3), (5, 4), (-100, 1), (5, 2), (0, 3), (100, 9)] {
         let job = NewJob {
@@ -129,7 +129,7 @@ async fn a_lease_carries_all_that_its_worker_needs(store: &dyn Store) {
     );
 }
 
-async fn two_hundred_slots_get_two_hundred_different_jobs(store: &dyn Store) {
+async fn r11_two_hundred_slots_get_two_hundred_different_jobs(store: &dyn Store) {
     let mut submitted = Vec::new();
     let mut lanes = Vec::new();
     for index in 0..200 {

@@ -11,7 +11,7 @@ use crate::fixture::{
 cases! {
     a_heartbeat_counts_strictly_before_the_deadline
     a_heartbeat_counts_from_the_holder_only
-    an_expired_lease_is_retried_with_growing_delays_and_then_fails
+    r27_an_expired_lease_is_retried_with_growing_delays_and_then_fails
     nothing_expires_before_its_deadline
     many_leases_expire_in_order_of_their_deadlines
     a_late_result_of_an_expired_attempt_is_refused
@@ -87,7 +87,7 @@ async fn a_heartbeat_counts_from_the_holder_only(store: &dyn Store) {
     assert!(matches!(unknown, Err(StoreError::JobNotFound)));
 }
 
-async fn an_expired_lease_is_retried_with_growing_delays_and_then_fails(store: &dyn Store) {
+async fn r27_an_expired_lease_is_retried_with_growing_delays_and_then_fails(store: &dyn Store) {
     let job = submit(store, text_job(), at(0)).await;
     let mut now = 0;
     for (ordinal, delay) in [(1, Some(1)), (2, Some(2)), (3, None)] {

@@ -9,14 +9,14 @@ use crate::fixture::{
 };
 
 cases! {
-    pages_cover_a_list_once_newest_first
+    r25_pages_cover_a_list_once_newest_first
     filters_choose_jobs
     a_cursor_of_another_list_is_refused
     what_is_not_there_is_not_there
     workers_are_listed_with_what_they_do
 }
 
-async fn pages_cover_a_list_once_newest_first(store: &dyn Store) {
+async fn r25_pages_cover_a_list_once_newest_first(store: &dyn Store) {
     let mut ids = Vec::new();
     for index in 0..25 {
         ids.push(submit(store, text_job(), at(index / 3)).await.id);

@@ -14,7 +14,7 @@ const REPORT: &str = r#"{"summary":"s","changes":["c"]}"#;
 cases! {
     a_text_result_is_readable
     a_candidate_and_its_report_are_readable
-    the_identical_result_again_is_accepted_and_no_other
+    r13_the_identical_result_again_is_accepted_and_no_other
     a_result_must_be_of_the_kind_of_its_job
     a_terminal_failure_ends_the_job
     a_retryable_failure_is_retried_until_no_attempt_is_left
@@ -70,7 +70,7 @@ async fn a_candidate_and_its_report_are_readable(store: &dyn Store) {
     assert_eq!(attempts[0].candidate_sha, Some(sha(CANDIDATE)));
 }
 
-async fn the_identical_result_again_is_accepted_and_no_other(store: &dyn Store) {
+async fn r13_the_identical_result_again_is_accepted_and_no_other(store: &dyn Store) {
     submit(store, coding_job(), at(0)).await;
     let lane = Lane::connect(store, "w", at(0)).await;
     let other = Lane::connect(store, "v", at(0)).await;
