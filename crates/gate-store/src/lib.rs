@@ -10,6 +10,7 @@
 mod error;
 mod location;
 mod model;
+mod pools;
 mod sqlite;
 mod store;
 
@@ -19,6 +20,9 @@ pub use model::{
     AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView, EvidenceView,
     Idempotency, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, MAX_PAGE, NewJob,
     NextDue, Page, Recovery, Retried, Submitted, WorkerView,
+};
+pub use pools::{
+    Ahead, BadPauseReason, MAX_AHEAD, Pause, PauseReason, Paused, PoolSlot, PoolView, QueuePlace,
 };
 pub use sqlite::SqliteStore;
 pub use store::{Answer, Store};

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use crate::{
     AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView, EvidenceView,
-    JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page, Retried,
-    StoreError, Submitted, WorkerView,
+    JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page, PauseReason,
+    Paused, PoolView, QueuePlace, Retried, StoreError, Submitted, WorkerView,
 };
 
 /// An answer that arrives when the operation is durable. It need not be polled for the operation
@@ -141,4 +141,22 @@ pub trait Store: Send + Sync + 'static {
 
     /// Answers when time alone changes something next, so that nobody has to poll.
     fn next_due(&self, now: Timestamp) -> Answer<NextDue>;
+
+    /// Stops giving out jobs of a pool; what runs goes on. A paused pool keeps its time, and its
+    /// reason unless there is a new one.
+    fn pause_pool(
+        &self,
+        pool: PoolId,
+        reason: Option<PauseReason>,
+        now: Timestamp,
+    ) -> Answer<Paused>;
+
+    /// Gives out jobs of a pool again; tells whether it was paused.
+    fn resume_pool(&self, pool: PoolId) -> Answer<bool>;
+
+    /// Answers every pool that is paused or has jobs that have not ended, by id.
+    fn pools(&self) -> Answer<Vec<PoolView>>;
+
+    /// Answers where a job stands at `now`, or nothing if it does not wait.
+    fn queue_place(&self, job: JobId, now: Timestamp) -> Answer<Option<QueuePlace>>;
 }

@@ -49,6 +49,8 @@ pub(super) struct Memory {
     leased: BTreeMap<JobId, JobRow>,
     empty: BTreeSet<PoolId>,
     waiting: Waiting,
+    /// The pools that are paused, once they have been read.
+    paused: Option<BTreeSet<PoolId>>,
 }
 
 impl Memory {
@@ -157,6 +159,20 @@ impl Memory {
 
     pub(super) const fn waiting_is(&mut self, waiting: Waiting) {
         self.waiting = waiting;
+    }
+
+    /// Whether the pool is paused, if that has been read.
+    pub(super) fn is_paused(&self, pool: &PoolId) -> Option<bool> {
+        self.paused.as_ref().map(|paused| paused.contains(pool))
+    }
+
+    pub(super) fn pauses_are(&mut self, paused: BTreeSet<PoolId>) {
+        self.paused = Some(paused);
+    }
+
+    /// A pool was paused or resumed.
+    pub(super) fn pauses_changed(&mut self) {
+        self.paused = None;
     }
 
     /// A job waits until this time.

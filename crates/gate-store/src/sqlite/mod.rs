@@ -12,6 +12,7 @@ mod cursor;
 mod memory;
 mod migrate;
 mod open;
+mod pools;
 mod queries;
 mod readers;
 mod recover;
@@ -33,7 +34,8 @@ use self::writer::{Guard, Writer};
 use crate::{
     Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
     EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, Location, NewJob,
-    NextDue, Page, Recovery, Retried, Store, StoreError, Submitted, WorkerView,
+    NextDue, Page, PauseReason, Paused, PoolView, QueuePlace, Recovery, Retried, Store, StoreError,
+    Submitted, WorkerView,
 };
 
 /// A store in one SQLite file, or in memory.
@@ -260,6 +262,35 @@ impl Store for SqliteStore {
     fn next_due(&self, now: Timestamp) -> Answer<NextDue> {
         self.read("look for deadlines", move |connection| {
             queries::next_due(connection, now)
+        })
+    }
+
+    fn pause_pool(
+        &self,
+        pool: PoolId,
+        reason: Option<PauseReason>,
+        now: Timestamp,
+    ) -> Answer<Paused> {
+        self.writer
+            .write("pause a pool", Guard::Savepoint, move |session| {
+                actions::pools::pause(session, &pool, reason, now)
+            })
+    }
+
+    fn resume_pool(&self, pool: PoolId) -> Answer<bool> {
+        self.writer
+            .write("resume a pool", Guard::Savepoint, move |session| {
+                actions::pools::resume(session, &pool)
+            })
+    }
+
+    fn pools(&self) -> Answer<Vec<PoolView>> {
+        self.read("list pools", pools::pools)
+    }
+
+    fn queue_place(&self, job: JobId, now: Timestamp) -> Answer<Option<QueuePlace>> {
+        self.read("look for a place in a queue", move |connection| {
+            pools::queue_place(connection, &job, now)
         })
     }
 }

@@ -181,7 +181,7 @@ pub(super) fn ready_pools(
     // Asks per pool of the slots, not per job: the answer must not cost more with a longer queue.
     connection
         .prepare_cached(
-            "SELECT p.pool FROM (SELECT DISTINCT pool FROM slots) p \
+            "SELECT p.pool FROM (SELECT DISTINCT pool FROM slots EXCEPT SELECT pool FROM paused_pools) p \
              WHERE EXISTS (SELECT 1 FROM jobs j INDEXED BY jobs_claimable WHERE j.ready = 1 AND j.pool = p.pool) \
              OR EXISTS (SELECT 1 FROM jobs j INDEXED BY jobs_waiting WHERE j.status = 'retry_wait' AND j.ready = 0 AND j.retry_at <= ?1 \
              AND j.pool = p.pool) ORDER BY p.pool",
@@ -290,7 +290,7 @@ fn read_worker(row: &Row<'_>) -> Result<WorkerView, StoreError> {
     })
 }
 
-fn read_slot(row: &Row<'_>, first: usize) -> Result<SlotId, StoreError> {
+pub(super) fn read_slot(row: &Row<'_>, first: usize) -> Result<SlotId, StoreError> {
     let worker: WorkerId = parsed(row, first)?;
     SlotId::new(worker, row.get(first + 1)?).map_err(|error| inconsistent("a slot", error))
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use gate_store::{Location, SqliteStore, StoreError};
+use gate_store::{Location, SqliteStore, Store, StoreError};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -145,7 +145,7 @@ fn a_file_that_is_no_database_is_refused() {
 }
 
 #[test]
-fn a_newer_schema_is_refused() {
+fn r23_a_newer_schema_is_refused() {
     let (_folder, path) = closed();
     Connection::open(&path)
         .unwrap()
@@ -173,7 +173,7 @@ async fn what_was_answered_is_there_after_reopening() {
     let job = submit(&store, text_job(), at(0)).await;
     drop(store);
     let store = open(&path).unwrap();
-    let found = gate_store::Store::job(&store, job.id).await.unwrap();
+    let found = store.job(job.id).await.unwrap();
     assert_eq!(found, Some(job));
 }
 
@@ -188,4 +188,22 @@ fn a_path_may_be_relative_to_nothing_but_must_name_a_file() {
             "{error}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_pause_outlives_the_gate() {
+    let (_folder, path) = closed();
+    let pool: forge_domain::PoolId = crate::fixture::POOL.parse().unwrap();
+    let store = open(&path).unwrap();
+    let reason = Some("a new disk".parse().unwrap());
+    let paused = store.pause_pool(pool.clone(), reason, at(1)).await.unwrap();
+    drop(store);
+    let store = open(&path).unwrap();
+    let pools = store.pools().await.unwrap();
+    assert_eq!(pools[0].pause, Some(paused.pause));
+    submit(&store, text_job(), at(2)).await;
+    let lane = crate::fixture::Lane::connect(&store, "w", at(2)).await;
+    assert!(lane.claim(&store, at(2)).await.is_none());
+    assert!(store.resume_pool(pool).await.unwrap());
+    assert!(lane.claim(&store, at(2)).await.is_some());
 }

@@ -228,6 +228,19 @@ async fn r25_claims_deadlines_and_retries_are_found_through_indexes() {
             "SELECT seq FROM jobs WHERE status = ?1 AND seq < 9 ORDER BY seq DESC",
             "jobs_by_status",
         ),
+        // What is counted of a queue is counted in the index alone.
+        (
+            "SELECT pool, count(*), min(created_at) FROM jobs INDEXED BY jobs_claimable WHERE ready = 1 GROUP BY pool",
+            "USING COVERING INDEX jobs_claimable",
+        ),
+        (
+            "SELECT pool, count(*) FROM jobs INDEXED BY jobs_waiting_by_pool WHERE status = 'retry_wait' AND ready = 0 GROUP BY pool",
+            "USING COVERING INDEX jobs_waiting_by_pool",
+        ),
+        (
+            "SELECT 1 FROM jobs INDEXED BY jobs_claimable WHERE ready = 1 AND pool = ?1 AND priority = 0 AND created_at < 9",
+            "USING COVERING INDEX jobs_claimable (pool=? AND priority=? AND created_at<?)",
+        ),
     ] {
         let mut statement = connection
             .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))

@@ -17,7 +17,7 @@ use gate::{GateState, HostRules, Tokens};
 use gate_store::{
     Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
     EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page,
-    Retried, Store, StoreError, Submitted, WorkerView,
+    PauseReason, Paused, PoolView, QueuePlace, Retried, Store, StoreError, Submitted, WorkerView,
 };
 use jiff::Timestamp;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -89,6 +89,10 @@ fail! {
     fn worker(SlotId) -> Option<WorkerView>;
     fn ready_pools(Timestamp) -> Vec<PoolId>;
     fn next_due(Timestamp) -> NextDue;
+    fn pause_pool(PoolId, Option<PauseReason>, Timestamp) -> Paused;
+    fn resume_pool(PoolId) -> bool;
+    fn pools() -> Vec<PoolView>;
+    fn queue_place(JobId, Timestamp) -> Option<QueuePlace>;
 }
 
 fn state() -> GateState {

@@ -20,6 +20,9 @@ pub(in crate::sqlite) fn claim(
     if !slot.free {
         return Ok(None);
     }
+    if super::pools::is_paused(session, &slot.pool)? {
+        return Ok(None);
+    }
     promote_due(session, now)?;
     if session.memory().is_empty(&slot.pool) {
         return Ok(None);

@@ -6,5 +6,6 @@ pub(super) mod complete;
 pub(super) mod evidence;
 pub(super) mod lease;
 pub(super) mod owner;
+pub(super) mod pools;
 pub(super) mod slots;
 pub(super) mod submit;

@@ -4,6 +4,7 @@ mod claims;
 mod evidence;
 mod leases;
 mod owner;
+mod pools;
 mod reading;
 mod results;
 mod submissions;
