@@ -10,9 +10,11 @@ use strict_json::{FieldError, Fields, Layout, Limits, parse_object};
 use crate::MAX_MESSAGE_BYTES;
 use crate::error::LinkError;
 use crate::message::{
-    Activity, ActivityVersion, Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey,
-    UnacceptableLease, WorkerMessage,
+    Activity, ActivityVersion, Attach, Attached, Cancel, ControlVersion, Decline, Evidence,
+    GateMessage, Heartbeat, JobResult, Lease, LeaseKey, Readiness, UnacceptableLease,
+    WorkerMessage,
 };
+use crate::token::AttachToken;
 
 /// Deeper than any message nests.
 const MAX_DEPTH: usize = 16;
@@ -28,6 +30,11 @@ impl WorkerMessage {
             "activity" => activity(fields).map(Self::Activity).map_err(at("activity")),
             "evidence" => evidence(fields).map(Self::Evidence).map_err(at("evidence")),
             "result" => result(fields).map(Self::Result),
+            "attach" => attach(fields).map(Self::Attach).map_err(at("attach")),
+            "ready" => ready(fields).map(Self::Ready),
+            "decline" => decline(fields).map(Self::Decline).map_err(at("decline")),
+            "pong" => number(fields).map(Self::Pong).map_err(at("pong")),
+            "cancelled" => ack(fields).map(Self::Cancelled).map_err(at("cancelled")),
             _ => Err(LinkError::UnknownType(kind)),
         }
     }
@@ -47,6 +54,10 @@ impl GateMessage {
                     .map_err(at("error"))?;
                 Ok(Self::Error)
             }
+            "attached" => attached(fields).map(Self::Attached).map_err(at("attached")),
+            "lost" => ack(fields).map(Self::Lost).map_err(at("lost")),
+            "cancel" => cancel(fields).map(Self::Cancel).map_err(at("cancel")),
+            "ping" => number(fields).map(Self::Ping).map_err(at("ping")),
             _ => Err(LinkError::UnknownType(kind)),
         }
     }
@@ -124,6 +135,84 @@ fn evidence(mut fields: Fields) -> Result<Evidence, FieldError> {
     Ok(Evidence { lease, batch })
 }
 
+fn attach(mut fields: Fields) -> Result<Attach, FieldError> {
+    let attach = Attach {
+        lease: key(&mut fields)?,
+        token: fields.parse("attach_token")?,
+    };
+    fields.end()?;
+    Ok(attach)
+}
+
+fn attached(mut fields: Fields) -> Result<Attached, FieldError> {
+    let attached = Attached {
+        lease: key(&mut fields)?,
+        deadline_ms: fields.u64("deadline_ms")?,
+    };
+    fields.end()?;
+    Ok(attached)
+}
+
+fn ready(mut fields: Fields) -> Result<Readiness, LinkError> {
+    const KIND: &str = "ready";
+    let accepting = fields.bool("accepting").map_err(at(KIND))?;
+    let reason = fields.opt_parse("reason").map_err(at(KIND))?;
+    fields.end().map_err(at(KIND))?;
+    match (accepting, reason) {
+        (true, None) => Ok(Readiness::Accepts),
+        (false, Some(reason)) => Ok(Readiness::Refuses(reason)),
+        _ => Err(LinkError::Contradiction {
+            kind: KIND,
+            reason: "a `reason` belongs to `accepting` false, and to that alone".to_owned(),
+        }),
+    }
+}
+
+fn decline(mut fields: Fields) -> Result<Decline, FieldError> {
+    let decline = Decline {
+        lease: key(&mut fields)?,
+        reason: fields.parse("reason")?,
+    };
+    fields.end()?;
+    Ok(decline)
+}
+
+fn cancel(mut fields: Fields) -> Result<Cancel, FieldError> {
+    let cancel = Cancel {
+        lease: key(&mut fields)?,
+        reason: fields.parse("reason")?,
+    };
+    fields.end()?;
+    Ok(cancel)
+}
+
+fn number(mut fields: Fields) -> Result<u64, FieldError> {
+    let n = fields.u64("n")?;
+    fields.end()?;
+    Ok(n)
+}
+
+/// The token that comes with job control; the version and the token belong together.
+fn control(fields: &mut Fields) -> Result<Option<AttachToken>, LinkError> {
+    const KIND: &str = "lease";
+    let version = fields.opt_text("control_version").map_err(at(KIND))?;
+    let token = fields.opt_parse("attach_token").map_err(at(KIND))?;
+    match (version, token) {
+        (None, None) => Ok(None),
+        (Some(version), Some(token)) if ControlVersion::exactly(&version).is_some() => {
+            Ok(Some(token))
+        }
+        (Some(_), Some(_)) => Err(at(KIND)(FieldError::invalid(
+            "control_version",
+            "is not a known version",
+        ))),
+        _ => Err(LinkError::Contradiction {
+            kind: KIND,
+            reason: "`control_version` and `attach_token` belong together".to_owned(),
+        }),
+    }
+}
+
 fn ack(mut fields: Fields) -> Result<LeaseKey, FieldError> {
     let lease = key(&mut fields)?;
     fields.end()?;
@@ -178,6 +267,7 @@ fn lease(mut fields: Fields) -> Result<GateMessage, LinkError> {
     const KIND: &str = "lease";
     let lease = key(&mut fields).map_err(at(KIND))?;
     let activity_version = version(&mut fields).map_err(at(KIND))?;
+    let attach_token = control(&mut fields)?;
     let input = fields.opt_text("input").map_err(at(KIND))?;
     let task = fields.opt_object("task").map_err(at(KIND))?;
     let policy = fields.object("policy").map_err(at(KIND))?;
@@ -199,6 +289,7 @@ fn lease(mut fields: Fields) -> Result<GateMessage, LinkError> {
         Ok((work, policy)) => Ok(GateMessage::Lease(Box::new(Lease {
             lease,
             activity_version,
+            attach_token,
             work,
             policy,
         }))),

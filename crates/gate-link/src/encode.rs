@@ -2,11 +2,12 @@
 //! and U+2029 escaped, and a line feed behind the object. Fields that a message
 //! does not have are left out.
 
-use forge_domain::{Completion, EvidenceBatch, ResolvedPolicy, Work};
+use forge_domain::{Completion, EvidenceBatch, NotAccepting, ResolvedPolicy, Work};
 use serde::Serialize;
 
 use crate::error::LinkError;
-use crate::message::{GateMessage, Lease, LeaseKey, WorkerMessage};
+use crate::message::{ControlVersion, GateMessage, Lease, LeaseKey, Readiness, WorkerMessage};
+use crate::token::AttachToken;
 use crate::{MAX_MESSAGE_BYTES, REFUSED};
 
 impl GateMessage {
@@ -22,6 +23,19 @@ impl GateMessage {
             Self::Error => frame(&Envelope {
                 error: Some(REFUSED),
                 ..Envelope::bare("error")
+            }),
+            Self::Attached(attached) => frame(&Envelope {
+                deadline_ms: Some(attached.deadline_ms),
+                ..Envelope::of("attached", &attached.lease)
+            }),
+            Self::Lost(key) => frame(&Envelope::of("lost", key)),
+            Self::Cancel(cancel) => frame(&Envelope {
+                reason: Some(cancel.reason.as_str()),
+                ..Envelope::of("cancel", &cancel.lease)
+            }),
+            Self::Ping(n) => frame(&Envelope {
+                n: Some(*n),
+                ..Envelope::bare("ping")
             }),
         }
     }
@@ -46,6 +60,30 @@ impl WorkerMessage {
                 ..Envelope::of("evidence", &evidence.lease)
             }),
             Self::Result(result) => encode_result(&result.lease, &result.completion),
+            Self::Attach(attach) => frame(&Envelope {
+                attach_token: Some(attach.token.reveal()),
+                ..Envelope::of("attach", &attach.lease)
+            }),
+            Self::Ready(readiness) => {
+                let reason = match readiness {
+                    Readiness::Accepts => None,
+                    Readiness::Refuses(reason) => Some(reason),
+                };
+                frame(&Envelope {
+                    accepting: Some(reason.is_none()),
+                    reason: reason.map(|reason| NotAccepting::as_str(*reason)),
+                    ..Envelope::bare("ready")
+                })
+            }
+            Self::Decline(decline) => frame(&Envelope {
+                reason: Some(decline.reason.as_str()),
+                ..Envelope::of("decline", &decline.lease)
+            }),
+            Self::Pong(n) => frame(&Envelope {
+                n: Some(*n),
+                ..Envelope::bare("pong")
+            }),
+            Self::Cancelled(key) => frame(&Envelope::of("cancelled", key)),
         }
     }
 }
@@ -57,6 +95,11 @@ fn encode_lease(lease: &Lease) -> Result<Vec<u8>, LinkError> {
     };
     frame(&Envelope {
         activity_version: lease.activity_version.map(|version| version.as_str()),
+        control_version: lease
+            .attach_token
+            .as_ref()
+            .map(|_| ControlVersion::V1.as_str()),
+        attach_token: lease.attach_token.as_ref().map(AttachToken::reveal),
         input,
         task,
         policy: Some(&lease.policy),
@@ -105,6 +148,8 @@ struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     activity_version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    control_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     activity: Option<forge_domain::Activity>,
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,12 +174,23 @@ struct Envelope<'a> {
     evidence: Option<&'a EvidenceBatch>,
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<&'a ResolvedPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attach_token: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepting: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u64>,
 }
 
 impl<'a> Envelope<'a> {
     const fn bare(kind: &'static str) -> Self {
         Self {
             activity_version: None,
+            control_version: None,
             activity: None,
             r#type: kind,
             job_id: None,
@@ -148,6 +204,11 @@ impl<'a> Envelope<'a> {
             disposition: None,
             evidence: None,
             policy: None,
+            attach_token: None,
+            deadline_ms: None,
+            accepting: None,
+            reason: None,
+            n: None,
         }
     }
 

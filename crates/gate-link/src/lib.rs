@@ -16,16 +16,19 @@ pub mod fuzz_entry;
 mod gate_session;
 mod message;
 mod query;
+mod token;
 mod worker_session;
 
 pub use error::LinkError;
 pub use gate_session::{GateSession, Request};
 pub use message::{
-    Activity, ActivityVersion, ControlVersion, Evidence, GateMessage, Heartbeat, JobResult, Lease,
-    LeaseKey, UnacceptableLease, WorkerMessage,
+    Activity, ActivityVersion, Attach, Attached, Cancel, ControlVersion, Decline, Evidence,
+    GateMessage, Heartbeat, JobResult, Lease, LeaseKey, Readiness, UnacceptableLease,
+    WorkerMessage,
 };
 pub use query::{ConnectQuery, QueryError};
-pub use worker_session::{WorkerEvent, WorkerSession};
+pub use token::AttachToken;
+pub use worker_session::{Suspended, WorkerEvent, WorkerSession};
 
 /// The route a Worker connects to, whatever path its configured URL has.
 pub const CONNECT_PATH: &str = "/v1/workers/connect";

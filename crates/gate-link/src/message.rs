@@ -1,7 +1,12 @@
 //! The messages as types. Each type is closed: it carries its own fields and no
 //! others, so a value of it can always be sent.
 
-use forge_domain::{AttemptId, Completion, EvidenceBatch, JobId, ResolvedPolicy, Work, WorkerId};
+use forge_domain::{
+    AttemptId, CONTROL_VERSION, CancelReason, Completion, EvidenceBatch, JobId, NotAccepting,
+    ResolvedPolicy, Work, WorkerId,
+};
+
+use crate::token::AttachToken;
 
 /// What a Worker sends.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +20,16 @@ pub enum WorkerMessage {
     Evidence(Evidence),
     /// How the attempt ended. Gets an `ack`.
     Result(JobResult),
+    /// Goes on with an attempt over a new connection. Gets `attached` or `lost`.
+    Attach(Attach),
+    /// Whether the slot takes leases. Gets no reply.
+    Ready(Readiness),
+    /// Gives back a lease that crossed a [`Readiness::Refuses`]. Gets no reply.
+    Decline(Decline),
+    /// The answer to a ping.
+    Pong(u64),
+    /// Nothing of a cancelled attempt runs any more. Gets no reply.
+    Cancelled(LeaseKey),
 }
 
 /// What the Gate sends.
@@ -30,6 +45,14 @@ pub enum GateMessage {
     Ack(LeaseKey),
     /// The last message was refused; the connection ends.
     Error,
+    /// The attempt goes on here.
+    Attached(Attached),
+    /// The attempt is none any more: nothing of it has a place.
+    Lost(LeaseKey),
+    /// The attempt is to stop.
+    Cancel(Cancel),
+    /// Asks for a pong with the same number.
+    Ping(u64),
 }
 
 /// The job and the attempt that a message is about.
@@ -81,6 +104,52 @@ pub struct JobResult {
     pub completion: Completion,
 }
 
+/// A claim to an attempt that was leased over an earlier connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attach {
+    /// The attempt.
+    pub lease: LeaseKey,
+    /// What its lease came with.
+    pub token: AttachToken,
+}
+
+/// An attempt that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// The attempt.
+    pub lease: LeaseKey,
+    /// How much longer its lease holds, in milliseconds. 0 says that it has ended with a result:
+    /// only the same evidence and the same result have a place.
+    pub deadline_ms: u64,
+}
+
+/// Whether a slot takes leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// It does.
+    Accepts,
+    /// It does not.
+    Refuses(NotAccepting),
+}
+
+/// A lease that is given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decline {
+    /// The attempt.
+    pub lease: LeaseKey,
+    /// Why the slot takes none.
+    pub reason: NotAccepting,
+}
+
+/// An attempt that is to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// The attempt.
+    pub lease: LeaseKey,
+    /// Why.
+    pub reason: CancelReason,
+}
+
 /// Work for a slot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lease {
@@ -88,6 +157,8 @@ pub struct Lease {
     pub lease: LeaseKey,
     /// The activity extension, if the Gate selects what the Worker offered.
     pub activity_version: Option<ActivityVersion>,
+    /// What an attach to this attempt is proved with; there if the Gate selects job control.
+    pub attach_token: Option<AttachToken>,
     /// The work.
     pub work: Work,
     /// The rules it runs under.
@@ -127,23 +198,27 @@ impl ActivityVersion {
     }
 }
 
-/// The versions of job control that are known here: none yet. The type keeps the
-/// place of the offer in [`crate::ConnectQuery`].
+/// The versions of job control that are known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ControlVersion {}
+pub enum ControlVersion {
+    /// `job_control/v1`
+    V1,
+}
 
 impl ControlVersion {
     /// The version that is written exactly so.
     #[must_use]
-    pub const fn exactly(_text: &str) -> Option<Self> {
-        None
+    pub fn exactly(text: &str) -> Option<Self> {
+        (text == Self::V1.as_str()).then_some(Self::V1)
     }
 
     /// The version as it stands on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {}
+        match self {
+            Self::V1 => CONTROL_VERSION,
+        }
     }
 }
 

@@ -5,15 +5,22 @@
 //! Heartbeats are allowed from the lease until the last acknowledgement; when
 //! to send them is up to the driver. Activity is sent only under a lease that
 //! selected it, and only forward.
+//!
+//! What job control adds is sent only to a Gate that has shown that it knows it:
+//! by its first ping, or by a lease that selects it. Another Gate would refuse
+//! the message and the connection with it.
 
-use forge_domain::{ActivityTrack, Completion, EvidenceBatch, Stage, WorkerId};
+use forge_domain::{
+    ActivityTrack, CancelReason, Completion, EvidenceBatch, NotAccepting, Stage, WorkerId,
+};
 
 use crate::error::LinkError;
 use crate::message::{
-    Activity, ActivityVersion, Evidence, GateMessage, Heartbeat, JobResult, Lease, LeaseKey,
-    UnacceptableLease, WorkerMessage,
+    Activity, ActivityVersion, Attach, Decline, Evidence, GateMessage, Heartbeat, JobResult, Lease,
+    LeaseKey, Readiness, UnacceptableLease, WorkerMessage,
 };
 use crate::query::ConnectQuery;
+use crate::token::AttachToken;
 
 /// One slot's conversation as the Worker sees it.
 #[derive(Debug)]
@@ -22,7 +29,41 @@ pub struct WorkerSession {
     offered: Option<ActivityVersion>,
     /// What the running attempt has reported, if its lease selected live activity.
     selected: Option<(ActivityVersion, ActivityTrack)>,
+    control: Control,
     state: State,
+}
+
+/// What is known of the Gate's job control.
+#[derive(Debug, Default)]
+struct Control {
+    offered: bool,
+    /// The Gate has used it.
+    known: bool,
+    /// Something was sent, so an attach comes too late.
+    spoken: bool,
+    /// The Worker has said that it takes no lease.
+    refuses: Option<NotAccepting>,
+    /// The attempt that was declined last: a cancellation may have crossed that.
+    declined: Option<LeaseKey>,
+}
+
+/// An attempt that has lost its connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspended {
+    /// The attempt.
+    pub lease: LeaseKey,
+    stages: Option<(ActivityVersion, ActivityTrack)>,
+}
+
+impl Suspended {
+    /// An attempt of which only the result is left, as it is after a restart.
+    #[must_use]
+    pub const fn done(lease: LeaseKey) -> Self {
+        Self {
+            lease,
+            stages: None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -31,6 +72,10 @@ enum State {
     Working(LeaseKey),
     AwaitingEvidenceAck(LeaseKey),
     AwaitingResultAck(LeaseKey),
+    /// An attach waits for its answer.
+    Attaching(Suspended),
+    /// The Gate has cancelled the attempt; what is left of it is being stopped.
+    Stopping(LeaseKey),
     Closed,
 }
 
@@ -46,6 +91,20 @@ pub enum WorkerEvent {
     EvidenceStored,
     /// The result is stored; the slot is idle.
     ResultStored,
+    /// The attempt goes on here. `deadline_ms` is how much longer its lease holds; 0 says that
+    /// it has ended with a result, and only the same evidence and result have a place.
+    Attached {
+        /// Milliseconds from now.
+        deadline_ms: u64,
+    },
+    /// The attempt is none any more; the slot is idle.
+    Lost,
+    /// The attempt is to stop; then say [`WorkerSession::cancelled`].
+    Cancel(CancelReason),
+    /// Nothing: the attempt was given back when it was cancelled.
+    LateCancel,
+    /// Answer with [`WorkerSession::pong`] and this number.
+    Ping(u64),
 }
 
 impl WorkerSession {
@@ -56,8 +115,24 @@ impl WorkerSession {
             worker_id: query.slot.worker().clone(),
             offered: query.activity_version,
             selected: None,
+            control: Control {
+                offered: query.control_version.is_some(),
+                ..Control::default()
+            },
             state: State::Idle,
         }
+    }
+
+    /// Whether the Gate has shown that it knows job control.
+    #[must_use]
+    pub const fn controls(&self) -> bool {
+        self.control.known
+    }
+
+    /// Why the Worker takes no lease, as the Gate was last told.
+    #[must_use]
+    pub const fn refuses(&self) -> Option<NotAccepting> {
+        self.control.refuses
     }
 
     /// Whether the slot holds no attempt.
@@ -72,9 +147,105 @@ impl WorkerSession {
         match &self.state {
             State::Working(key)
             | State::AwaitingEvidenceAck(key)
-            | State::AwaitingResultAck(key) => Some(key),
+            | State::AwaitingResultAck(key)
+            | State::Stopping(key) => Some(key),
+            State::Attaching(suspended) => Some(&suspended.lease),
             State::Idle | State::Closed => None,
         }
+    }
+
+    /// The conversation ends: what a new one needs to go on with the attempt.
+    #[must_use]
+    pub fn suspend(self) -> Option<Suspended> {
+        match self.state {
+            State::Attaching(suspended) => Some(suspended),
+            State::Working(lease)
+            | State::AwaitingEvidenceAck(lease)
+            | State::AwaitingResultAck(lease) => Some(Suspended {
+                lease,
+                stages: self.selected,
+            }),
+            State::Idle | State::Stopping(_) | State::Closed => None,
+        }
+    }
+
+    /// The frame that claims an attempt of an earlier conversation; the first one that is sent.
+    /// `attached` or `lost` must follow.
+    pub fn attach(
+        &mut self,
+        suspended: Suspended,
+        token: AttachToken,
+    ) -> Result<Vec<u8>, LinkError> {
+        const KIND: &str = "attach";
+        self.expect_control(KIND)?;
+        if self.control.spoken || !self.is_idle() {
+            return Err(LinkError::OutOfPlace {
+                kind: KIND,
+                reason: "it is not the first message of the connection",
+            });
+        }
+        let frame = WorkerMessage::Attach(Attach {
+            lease: suspended.lease.clone(),
+            token,
+        })
+        .encode()?;
+        self.control.spoken = true;
+        self.state = State::Attaching(suspended);
+        Ok(frame)
+    }
+
+    /// The frame that says whether the idle slot takes leases.
+    pub fn ready(&mut self, readiness: Readiness) -> Result<Vec<u8>, LinkError> {
+        const KIND: &str = "ready";
+        self.expect_control(KIND)?;
+        if !self.is_idle() {
+            return Err(LinkError::OutOfPlace {
+                kind: KIND,
+                reason: "the slot is not idle",
+            });
+        }
+        self.control.spoken = true;
+        self.control.refuses = match readiness {
+            Readiness::Accepts => None,
+            Readiness::Refuses(reason) => Some(reason),
+        };
+        WorkerMessage::Ready(readiness).encode()
+    }
+
+    /// The frame that gives back a lease that crossed a refusal; the slot is idle.
+    pub fn decline(&mut self) -> Result<Vec<u8>, LinkError> {
+        const KIND: &str = "decline";
+        self.expect_control(KIND)?;
+        let lease = self.working(KIND)?;
+        let Some(reason) = self.control.refuses else {
+            return Err(LinkError::OutOfPlace {
+                kind: KIND,
+                reason: "the Gate was told that the slot takes leases",
+            });
+        };
+        self.control.declined = Some(lease.clone());
+        self.state = State::Idle;
+        WorkerMessage::Decline(Decline { lease, reason }).encode()
+    }
+
+    /// The frame that answers a ping.
+    pub fn pong(&mut self, n: u64) -> Result<Vec<u8>, LinkError> {
+        self.expect_control("pong")?;
+        self.control.spoken = true;
+        WorkerMessage::Pong(n).encode()
+    }
+
+    /// The frame that says that nothing of the cancelled attempt runs any more; the slot is idle.
+    pub fn cancelled(&mut self) -> Result<Vec<u8>, LinkError> {
+        let State::Stopping(lease) = &self.state else {
+            return Err(LinkError::OutOfPlace {
+                kind: "cancelled",
+                reason: "nothing was cancelled",
+            });
+        };
+        let lease = lease.clone();
+        self.state = State::Idle;
+        WorkerMessage::Cancelled(lease).encode()
     }
 
     /// Reads one message of the Gate. After an error the conversation is over.
@@ -88,7 +259,10 @@ impl WorkerSession {
 
     /// The frame that says that the attempt is alive.
     pub fn heartbeat(&self) -> Result<Vec<u8>, LinkError> {
-        let Some(lease) = self.current() else {
+        let (State::Working(lease)
+        | State::AwaitingEvidenceAck(lease)
+        | State::AwaitingResultAck(lease)) = &self.state
+        else {
             return Err(LinkError::OutOfPlace {
                 kind: "heartbeat",
                 reason: "the slot holds no attempt",
@@ -157,6 +331,9 @@ impl WorkerSession {
                 if lease.activity_version.is_some() && lease.activity_version != self.offered {
                     return Err(LinkError::NotNegotiated("activity"));
                 }
+                if lease.attach_token.is_some() {
+                    self.learns_control("lease")?;
+                }
                 self.state = State::Working(lease.lease.clone());
                 self.selected = lease
                     .activity_version
@@ -171,6 +348,74 @@ impl WorkerSession {
             }
             GateMessage::Ack(key) => self.acknowledged(&key),
             GateMessage::Error => Err(LinkError::Refused),
+            GateMessage::Attached(attached) => {
+                self.selected = self.attaching("attached", &attached.lease)?.stages;
+                self.state = State::Working(attached.lease);
+                Ok(WorkerEvent::Attached {
+                    deadline_ms: attached.deadline_ms,
+                })
+            }
+            GateMessage::Lost(key) => {
+                self.attaching("lost", &key)?;
+                self.state = State::Idle;
+                Ok(WorkerEvent::Lost)
+            }
+            GateMessage::Cancel(cancel) => self.cancel(&cancel.lease, cancel.reason),
+            GateMessage::Ping(n) => {
+                self.learns_control("ping")?;
+                Ok(WorkerEvent::Ping(n))
+            }
+        }
+    }
+
+    fn cancel(&mut self, named: &LeaseKey, reason: CancelReason) -> Result<WorkerEvent, LinkError> {
+        const KIND: &str = "cancel";
+        self.learns_control(KIND)?;
+        let key = match &self.state {
+            State::Working(key)
+            | State::AwaitingEvidenceAck(key)
+            | State::AwaitingResultAck(key) => key,
+            State::Idle if self.control.declined.as_ref() == Some(named) => {
+                return Ok(WorkerEvent::LateCancel);
+            }
+            State::Idle | State::Attaching(_) | State::Stopping(_) | State::Closed => {
+                return Err(LinkError::OutOfPlace {
+                    kind: KIND,
+                    reason: "no attempt runs",
+                });
+            }
+        };
+        if let Some(what) = key.difference(named) {
+            return Err(LinkError::WrongTarget { kind: KIND, what });
+        }
+        self.state = State::Stopping(key.clone());
+        Ok(WorkerEvent::Cancel(reason))
+    }
+
+    /// The Gate uses job control, which it may only if it was offered.
+    fn learns_control(&mut self, kind: &'static str) -> Result<(), LinkError> {
+        self.control.known |= self.control.offered;
+        self.expect_control(kind)
+    }
+
+    const fn expect_control(&self, kind: &'static str) -> Result<(), LinkError> {
+        if self.control.known {
+            Ok(())
+        } else {
+            Err(LinkError::NotNegotiated(kind))
+        }
+    }
+
+    fn attaching(&self, kind: &'static str, named: &LeaseKey) -> Result<Suspended, LinkError> {
+        let State::Attaching(suspended) = &self.state else {
+            return Err(LinkError::OutOfPlace {
+                kind,
+                reason: "nothing waits for it",
+            });
+        };
+        match suspended.lease.difference(named) {
+            Some(what) => Err(LinkError::WrongTarget { kind, what }),
+            None => Ok(suspended.clone()),
         }
     }
 
@@ -178,7 +423,11 @@ impl WorkerSession {
         let (key, event) = match &self.state {
             State::AwaitingEvidenceAck(key) => (key.clone(), WorkerEvent::EvidenceStored),
             State::AwaitingResultAck(key) => (key.clone(), WorkerEvent::ResultStored),
-            State::Idle | State::Working(_) | State::Closed => {
+            State::Idle
+            | State::Working(_)
+            | State::Attaching(_)
+            | State::Stopping(_)
+            | State::Closed => {
                 return Err(LinkError::OutOfPlace {
                     kind: "ack",
                     reason: "nothing waits for it",
@@ -211,6 +460,14 @@ impl WorkerSession {
             State::Idle | State::Closed => Err(LinkError::OutOfPlace {
                 kind,
                 reason: "the slot holds no attempt",
+            }),
+            State::Attaching(_) => Err(LinkError::OutOfPlace {
+                kind,
+                reason: "the Gate has not answered the attach",
+            }),
+            State::Stopping(_) => Err(LinkError::OutOfPlace {
+                kind,
+                reason: "the attempt was cancelled",
             }),
             State::AwaitingEvidenceAck(_) | State::AwaitingResultAck(_) => {
                 Err(LinkError::OutOfPlace {

@@ -322,6 +322,11 @@ impl<'a> Facts<'a> {
             },
             Event::Failed { attempt, code } => last(attempt, *code),
             Event::Cancelled { attempt } => last(attempt, FailureCode::Cancelled),
+            Event::Reattached { attempt, ordinal }
+            | Event::Stopped { attempt, ordinal }
+            | Event::Withdrawn {
+                attempt, ordinal, ..
+            } => of_attempt(attempt, *ordinal),
             Event::Succeeded { candidate } => Self {
                 candidate_sha: candidate.as_ref(),
                 ..Self::default()

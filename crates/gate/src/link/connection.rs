@@ -268,6 +268,7 @@ impl Connection {
                 attempt_id: lease.attempt,
             },
             activity_version: self.session.offered_activity(),
+            attach_token: None,
             work: lease.work,
             policy: lease.policy.as_ref().clone(),
         };
@@ -313,7 +314,13 @@ impl Connection {
         let now = self.state.now();
         let store = self.state.store();
         match request {
-            Request::LateHeartbeat => Ok(Stored::Silently),
+            Request::LateHeartbeat
+            | Request::Attach(_)
+            | Request::Ready(_)
+            | Request::Decline(_)
+            | Request::Stopped(_)
+            | Request::Crossed
+            | Request::Pong => Ok(Stored::Silently),
             Request::Heartbeat(key) => {
                 let holder = self.holder(&key);
                 let answer = store.heartbeat(key.job_id, holder, now).await;
