@@ -4,6 +4,8 @@
 //! lock is taken, the lock before the file is looked at, the file before SQLite opens it, and its
 //! companions again afterwards.
 
+mod backup;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -185,21 +187,29 @@ fn back_up(connection: &Connection, path: &Path, schema: i64) -> Result<(), Stor
         }
         Err(source) => return Err(StoreError::Insecure { path: copy, source }),
     }
+    copy_into(connection, &copy)?;
+    tracing::info!(
+        path = %copy.display(),
+        schema,
+        "database backed up before its schema changes"
+    );
+    Ok(())
+}
+
+/// Writes a copy of one moment into an empty file, on the disk when it returns.
+fn copy_into(connection: &Connection, copy: &Path) -> Result<(), StoreError> {
     let name = copy.to_str().ok_or_else(|| StoreError::InvalidLocation {
         location: copy.display().to_string(),
         reason: "it is not UTF-8",
     })?;
     connection.execute("VACUUM INTO ?1", [name])?;
-    let synced = fs_err::File::open(&copy).and_then(|file| file.sync_all());
-    synced.map_err(|error| StoreError::NotCommitted {
-        reason: error.to_string(),
-    })?;
-    tracing::info!(
-        path = name,
-        schema,
-        "database backed up before its schema changes"
-    );
-    Ok(())
+    let sync = |path: &Path| fs_err::File::open(path).and_then(|file| file.sync_all());
+    let folder = copy.parent().unwrap_or(copy);
+    sync(copy)
+        .and_then(|()| sync(folder))
+        .map_err(|error| StoreError::NotCommitted {
+            reason: error.to_string(),
+        })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {

@@ -7,6 +7,7 @@
     reason = "tests fail loudly"
 )]
 
+mod backup;
 mod crash;
 mod files;
 mod fixture;
