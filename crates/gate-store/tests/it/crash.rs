@@ -53,6 +53,86 @@ impl Drop for Victim {
     }
 }
 
+/// Processor time that a process has used, in clock ticks of 10 ms.
+fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+    fields
+        .skip(11)
+        .take(2)
+        .map(|ticks| ticks.parse::<u64>().unwrap())
+        .sum()
+}
+
+/// Stops a Gate between two writes of one result: a trigger before the second of them counts
+/// without end, and there the process is killed.
+#[tokio::test]
+async fn r02_killed_between_the_attempts_end_and_the_jobs_end_leaves_neither() {
+    // A result is written to the attempt, to the job and to the journal, in whatever order.
+    for (table, event, condition) in [
+        ("attempts", "UPDATE", "NEW.status = 'succeeded'"),
+        ("jobs", "UPDATE", "NEW.status = 'succeeded'"),
+        ("events", "INSERT", "NEW.kind = 'succeeded'"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/gate.db");
+        let location = Location::File(path.clone());
+        drop(SqliteStore::open(&location, at(0)).unwrap());
+        let trap = format!(
+            "CREATE TRIGGER trap BEFORE {event} ON {table} WHEN {condition} BEGIN \
+             SELECT count(*) FROM (WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n); \
+             END"
+        );
+        rusqlite::Connection::open(&path)
+            .unwrap()
+            .execute_batch(&trap)
+            .unwrap();
+        let mut victim = Victim::start(&path);
+        // It does a few milliseconds of work until it is in the trap, and nothing but counts there.
+        while ticks(victim.0.id()) < 100 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(victim.0.try_wait().unwrap().is_none());
+        }
+        assert_eq!(victim.kill_after(0), [], "no result was answered");
+
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch("DROP TRIGGER trap").unwrap();
+        drop(connection);
+        let (store, recovery) = SqliteStore::open(&location, at(5)).unwrap();
+        // Claims that were committed together with the result are undone with it.
+        assert!((1..=8).contains(&recovery.live), "{table}: {recovery:?}");
+        assert_eq!(recovery.expired.len(), 0);
+        let page = Page {
+            limit: 100,
+            cursor: None,
+        };
+        let jobs = store
+            .list_jobs(JobFilter::default(), page)
+            .await
+            .unwrap()
+            .items;
+        assert_eq!(jobs.len(), 16);
+        for job in jobs {
+            assert!(
+                [JobStatus::Pending, JobStatus::Leased].contains(&job.status),
+                "{table}: {job:?}"
+            );
+            let result = store.result(job.id).await.unwrap().unwrap();
+            let live = result
+                .attempts
+                .iter()
+                .all(|(attempt, _)| attempt.status == AttemptStatus::Leased);
+            assert!(live, "{table}: {result:?}");
+            assert!(
+                result
+                    .timeline
+                    .iter()
+                    .all(|entry| entry.event.kind() != "succeeded")
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn r02_a_killed_gate_leaves_both_writes_or_neither() {
     let folder = tempfile::tempdir().unwrap();

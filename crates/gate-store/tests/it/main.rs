@@ -12,5 +12,6 @@ mod crash;
 mod files;
 mod fixture;
 mod recovery;
+mod scenarios;
 mod sql;
 mod suite;
