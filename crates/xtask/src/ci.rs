@@ -113,6 +113,7 @@ pub(crate) fn run() -> Result<Verdict> {
     table.stage("portable clean-up", || portable(&root))?;
     table.stage("packages", crate::packages::run)?;
     table.stage("demo", || demo(&root))?;
+    table.stage("soak", || crate::soak::stage(&root))?;
     Ok(table.print())
 }
 

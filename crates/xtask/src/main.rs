@@ -16,6 +16,7 @@ mod conformance;
 mod deny;
 mod floors;
 mod packages;
+mod soak;
 mod stage;
 mod tidy;
 mod tools;
@@ -37,6 +38,9 @@ Usage: cargo xtask COMMAND
     --write       writes it
   packages      the publishable crates pack, and a plugin builds from the packed sources
   bench         every benchmark, one after the other
+  soak          kills a Gate and two Workers at random and judges what is left
+    --minutes N   for how long
+    --seed S      repeats the schedule of an earlier run
 
 Exit codes: 0 all is well, 1 a check found something, 2 it could not be run.
 ";
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         ["cli-docs", "--write"] => cli_docs::run(true),
         ["packages"] => packages::run(),
         ["bench"] => ci::bench(),
+        ["soak", words @ ..] => soak::command(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
