@@ -7,7 +7,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, fchmod, mkdirat, openat},
+    fs::{Mode, OFlags, fchmod, mkdirat, openat, renameat},
     io::Errno,
 };
 
@@ -35,13 +35,7 @@ impl PrivateTempDir {
     ///
     /// `root` is absent, reached through a link or not writable; `prefix` contains a `/` or NUL.
     pub fn new_in(root: &Path, prefix: &str) -> Result<Self, SafeFsError> {
-        if prefix.contains(['/', '\0']) {
-            let reason = "a prefix contains no `/` and no NUL byte";
-            return Err(SafeFsError::UnusablePath {
-                path: prefix.into(),
-                reason,
-            });
-        }
+        check_prefix(prefix)?;
         let root_fd = walk::open_dir(root, Purpose::Pass)?;
         loop {
             let name = OsString::from(format!("{prefix}{}", random_hex()?));
@@ -78,6 +72,25 @@ impl PrivateTempDir {
         remove::remove_entry(&self.root, &self.name, &self.path)
     }
 
+    /// Gives the folder another random name beside the old one. A folder that is gone is fine.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses; the folder keeps its name then.
+    pub fn put_aside(&mut self, prefix: &str) -> Result<(), SafeFsError> {
+        check_prefix(prefix)?;
+        let name = OsString::from(format!("{prefix}{}", random_hex()?));
+        match renameat(&self.root, &self.name, &self.root, &name) {
+            Ok(()) => {
+                self.path.set_file_name(&name);
+                self.name = name;
+                Ok(())
+            }
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(SafeFsError::io("rename", &self.path, errno)),
+        }
+    }
+
     /// Leaves the folder where it is and gives its path.
     #[must_use]
     pub fn keep(mut self) -> PathBuf {
@@ -101,6 +114,16 @@ impl Drop for PrivateTempDir {
             remove::remove_entry(&self.root, &self.name, &self.path).ok();
         }
     }
+}
+
+fn check_prefix(prefix: &str) -> Result<(), SafeFsError> {
+    if prefix.contains(['/', '\0']) {
+        return Err(SafeFsError::UnusablePath {
+            path: prefix.into(),
+            reason: "a prefix contains no `/` and no NUL byte",
+        });
+    }
+    Ok(())
 }
 
 /// 64 random bits as hex, for names that nobody else picks.

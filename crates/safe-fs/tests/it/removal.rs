@@ -194,3 +194,30 @@ fn a_prefix_names_no_other_folder() {
         assert!(matches!(error, SafeFsError::UnusablePath { .. }), "{error}");
     }
 }
+
+#[test]
+fn a_folder_put_aside_has_another_name_and_still_goes_away() {
+    let scratch = Scratch::new();
+    let mut temporary = PrivateTempDir::new_in(&scratch.path, "t-").unwrap();
+    let before = temporary.path().to_owned();
+    fs_err::write(before.join("file"), "x").unwrap();
+    temporary.put_aside("u-").unwrap();
+    let after = temporary.path().to_owned();
+    assert!(!before.exists() && after.join("file").exists());
+    assert!(
+        after
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("u-")
+    );
+    let error = temporary.put_aside("../u-").unwrap_err();
+    assert!(matches!(error, SafeFsError::UnusablePath { .. }), "{error}");
+    temporary.close().unwrap();
+    assert!(!after.exists());
+
+    let mut gone = PrivateTempDir::new_in(&scratch.path, "t-").unwrap();
+    fs_err::remove_dir(gone.path()).unwrap();
+    gone.put_aside("u-").unwrap();
+}
