@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use bounded::{BranchName, GitSha, text::visible_bytes};
+use process_tree::Captured;
 
 use crate::{
     Git, GitError, Repository,
-    git::{Call, failure},
+    git::{Call, failure, quoted},
 };
 
 /// A commit of a repository, proved to be on the branch that was asked for.
@@ -79,11 +80,12 @@ impl Git {
         let call = Call::new(command, Some(repository.common_dir()))
             .arg("--batch-check=%(objectname) %(objecttype)")
             .stdin(format!("{base}\n{base}^{{tree}}\n"));
-        let answer = match self.run(call).await {
-            Ok(answer) => answer,
-            Err(error) => return Err(self.object_format(repository).await.unwrap_or(error)),
-        };
-        let text = String::from_utf8_lossy(&answer);
+        let captured = self.capture(call).await?;
+        if !captured.exit.is_success() {
+            let error = self.object_format(repository).await;
+            return Err(error.unwrap_or_else(|| failure(command, &captured)));
+        }
+        let text = String::from_utf8_lossy(&captured.stdout);
         let mut lines = text
             .lines()
             .map(|line| line.split_once(' ').unwrap_or((line, "")));
@@ -92,9 +94,14 @@ impl Git {
             lines.next().unwrap_or_default(),
         );
         match (first, second) {
-            ((name, "commit"), (tree, "tree")) if name == base.as_str() => {
-                tree.parse().map_err(|_| unexpected(command, &answer))
-            }
+            ((name, "commit"), (tree, "tree")) if name == base.as_str() => tree
+                .parse()
+                .map_err(|_| unexpected(command, &captured.stdout)),
+            ((name, "commit"), _) if name == base.as_str() => Err(damaged(
+                repository,
+                base,
+                complaint(&captured).unwrap_or_else(|| "its tree is missing".to_owned()),
+            )),
             ((name, kind @ ("tag" | "tree" | "blob")), _) if name == base.as_str() => {
                 Err(GitError::BaseNotACommit {
                     repository: repository.path().to_owned(),
@@ -102,15 +109,26 @@ impl Git {
                     kind: kind.to_owned(),
                 })
             }
-            _ => {
-                Err(self
-                    .object_format(repository)
-                    .await
-                    .unwrap_or_else(|| GitError::BaseMissing {
-                        repository: repository.path().to_owned(),
-                        base: *base,
-                    }))
-            }
+            _ => Err(self.why_missing(repository, base, &captured).await),
+        }
+    }
+
+    /// The error for a commit that git does not find: with a complaint of git it may well be there.
+    async fn why_missing(
+        &self,
+        repository: &Repository,
+        base: &GitSha,
+        captured: &Captured,
+    ) -> GitError {
+        if let Some(error) = self.object_format(repository).await {
+            return error;
+        }
+        match complaint(captured) {
+            Some(complaint) => damaged(repository, base, complaint),
+            None => GitError::BaseMissing {
+                repository: repository.path().to_owned(),
+                base: *base,
+            },
         }
     }
 
@@ -194,6 +212,23 @@ impl Git {
         let value = String::from_utf8_lossy(captured.stdout.trim_ascii()).into_owned();
         Ok((captured.exit.is_success() && !value.is_empty()).then_some(value))
     }
+}
+
+fn damaged(repository: &Repository, base: &GitSha, detail: String) -> GitError {
+    GitError::Damaged {
+        repository: repository.path().to_owned(),
+        base: *base,
+        detail,
+    }
+}
+
+/// What git says of a file that it cannot use, although it goes on without it.
+fn complaint(captured: &Captured) -> Option<String> {
+    let complains = captured
+        .stderr
+        .split(|byte| *byte == b'\n')
+        .any(|line| line.starts_with(b"error: ") || line.starts_with(b"fatal: "));
+    complains.then(|| quoted(&captured.stderr))
 }
 
 pub(crate) fn unexpected(command: &'static str, answer: &[u8]) -> GitError {

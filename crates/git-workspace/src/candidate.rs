@@ -1,17 +1,26 @@
 //! The candidate: one commit on top of the base, and a ref of its own that keeps it.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use bounded::{AuthorEmail, AuthorName, CommitSubject, GitSha, Hex32, text::visible_bytes};
 
 use crate::{
-    GitError, Snapshot, Workspace, durable,
+    GitError, Snapshot, Workspace,
+    base::unexpected,
+    durable,
     git::{Call, failure},
     workspace::{blocking, parse_sha},
 };
 
 /// Below here are all refs that this crate ever writes.
 const PREFIX: &str = "refs/agent-forge/candidates/";
+
+/// The file of a ref holds one name of an object.
+const REF_BYTES: u64 = 128;
 
 const COMMITTER_NAME: &str = "Agent Forge";
 const COMMITTER_EMAIL: &str = "forge@example.invalid";
@@ -46,54 +55,59 @@ pub struct Identity {
     pub email: AuthorEmail,
 }
 
+/// The commit of a candidate, whole and on the disk; without a ref nobody knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draft {
+    commit: GitSha,
+}
+
+impl Draft {
+    /// The commit.
+    #[must_use]
+    pub fn commit(&self) -> &GitSha {
+        &self.commit
+    }
+}
+
 impl Workspace {
-    /// Commits the latest snapshot with the base as its only parent, and creates `name` for it, which
-    /// must not exist. The author is `author` or Agent Forge, the committer always Agent Forge,
-    /// the message the subject alone. Nothing is signed, no hook and no editor runs.
+    /// Makes the commit of the latest snapshot, with the base as its only parent. The author is
+    /// `author` or Agent Forge, the committer always Agent Forge, the message the subject alone.
+    /// Nothing is signed, no hook and no editor runs. Of the workspace it reads nothing, so that
+    /// it may run beside [`verify_unchanged`](Self::verify_unchanged).
     ///
     /// # Errors
     ///
-    /// [`GitError::NoChanges`], [`GitError::CandidateExists`], or what git says. Without a ref
-    /// the commit stays unreachable, and the repository's own housekeeping removes it.
-    pub async fn commit(
+    /// [`GitError::NoChanges`], or what git says. A commit without a ref stays unreachable, and
+    /// the repository's own housekeeping removes it.
+    pub async fn draft(
         &self,
         snapshot: &Snapshot,
         subject: &CommitSubject,
         author: Option<&Identity>,
-        name: &CandidateRef,
-    ) -> Result<GitSha, GitError> {
+    ) -> Result<Draft, GitError> {
         if !snapshot.changed() {
             return Err(GitError::NoChanges);
         }
-        let base = self.base.commit;
         let (objects, added) = (self.base.repository.objects(), self.added.clone());
         let synced = blocking(move || {
             durable::sync_objects(&objects, &added)
                 .map_err(GitError::io("synchronise the objects of the candidate"))
         });
-        let (author_name, author_email) = author
-            .map_or((COMMITTER_NAME, COMMITTER_EMAIL), |author| {
-                (author.name.as_str(), author.email.as_str())
-            });
-        let call = self
-            .private
-            .call("commit-tree")
-            .args([snapshot.tree().as_str(), "-p", base.as_str(), "-F", "-"])
-            .config("i18n.commitEncoding=utf-8")
-            .env("GIT_AUTHOR_NAME", author_name)
-            .env("GIT_AUTHOR_EMAIL", author_email)
-            .env("GIT_COMMITTER_NAME", COMMITTER_NAME)
-            .env("GIT_COMMITTER_EMAIL", COMMITTER_EMAIL)
-            .stdin(format!("{subject}\n"));
-        let (synced, commit) = tokio::join!(synced, self.git.run(call));
+        let (synced, draft) = tokio::join!(synced, self.commit_tree(snapshot, subject, author));
         synced?;
-        let commit = parse_sha("commit-tree", &commit?)?;
-        self.create_ref(&commit, name).await?;
+        draft
+    }
 
-        // Asked of the repository alone, this proves that it has the objects too.
-        let expected = format!("{commit} commit {} {base}", snapshot.tree());
+    /// Creates `name`, which must not exist, for the commit.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::CandidateExists`], or what git says.
+    pub async fn publish(&self, draft: &Draft, name: &CandidateRef) -> Result<GitSha, GitError> {
+        let commit = draft.commit;
+        self.create_ref(&commit, name).await?;
         match self.held(name).await? {
-            Some(held) if held == expected => Ok(commit),
+            Some(held) if held == commit.as_str() => Ok(commit),
             held => Err(GitError::CandidateMismatch {
                 name: *name,
                 found: held.unwrap_or_default(),
@@ -101,9 +115,65 @@ impl Workspace {
         }
     }
 
+    /// Does both, for a caller that has nothing to do in between.
+    ///
+    /// # Errors
+    ///
+    /// As [`draft`](Self::draft) and [`publish`](Self::publish).
+    pub async fn commit(
+        &self,
+        snapshot: &Snapshot,
+        subject: &CommitSubject,
+        author: Option<&Identity>,
+        name: &CandidateRef,
+    ) -> Result<GitSha, GitError> {
+        let draft = self.draft(snapshot, subject, author).await?;
+        self.publish(&draft, name).await
+    }
+
+    async fn commit_tree(
+        &self,
+        snapshot: &Snapshot,
+        subject: &CommitSubject,
+        author: Option<&Identity>,
+    ) -> Result<Draft, GitError> {
+        let (tree, base) = (snapshot.tree(), self.base.commit);
+        let (author_name, author_email) = author
+            .map_or((COMMITTER_NAME, COMMITTER_EMAIL), |author| {
+                (author.name.as_str(), author.email.as_str())
+            });
+        let command = "commit-tree";
+        let call = self
+            .private
+            .call(command)
+            .args([tree.as_str(), "-p", base.as_str(), "-F", "-"])
+            .config("i18n.commitEncoding=utf-8")
+            .env("GIT_AUTHOR_NAME", author_name)
+            .env("GIT_AUTHOR_EMAIL", author_email)
+            .env("GIT_COMMITTER_NAME", COMMITTER_NAME)
+            .env("GIT_COMMITTER_EMAIL", COMMITTER_EMAIL)
+            .stdin(format!("{subject}\n"));
+        let commit = parse_sha(command, &self.git.run(call).await?)?;
+
+        // Asked of the repository alone, this proves that it has the objects too.
+        let command = "cat-file";
+        let call = Call::new(command, Some(self.base.repository.common_dir()))
+            .arg("--batch-check=%(objectname) %(objecttype)")
+            .stdin(format!("{commit}\n{commit}^{{tree}}\n{commit}^\n"));
+        let found = self.git.run(call).await?;
+        if found == format!("{commit} commit\n{tree} tree\n{base} commit\n").as_bytes() {
+            Ok(Draft { commit })
+        } else {
+            Err(unexpected(command, &found))
+        }
+    }
+
+    /// Creates the ref. The lock that a killed predecessor left on it is removed, see
+    /// [`StaleLock`].
     async fn create_ref(&self, commit: &GitSha, name: &CandidateRef) -> Result<(), GitError> {
-        for last in [false, true] {
-            let command = "update-ref";
+        let command = "update-ref";
+        let stale = StaleLock::find(self.base.repository.common_dir(), name);
+        for last in [stale.is_none(), true] {
             let call = Call::new(command, Some(self.base.repository.common_dir()))
                 .arg("--stdin")
                 .stdin(format!("create {name} {commit}\n"));
@@ -114,37 +184,28 @@ impl Workspace {
             if self.held(name).await?.is_some() {
                 return Err(GitError::CandidateExists { name: *name });
             }
-            if last || !self.remove_stale_lock(name).await? {
+            let removed = !last && stale.as_ref().is_some_and(StaleLock::remove);
+            if !removed {
                 return Err(failure(command, &captured));
             }
         }
         Ok(())
     }
 
-    /// Removes the lock file of the candidate's ref. Only this attempt ever writes that ref, and
-    /// only once, so whoever left the lock is dead.
-    async fn remove_stale_lock(&self, name: &CandidateRef) -> Result<bool, GitError> {
-        let lock: PathBuf = self
-            .base
-            .repository
-            .common_dir()
-            .join(format!("{name}.lock"));
-        blocking(move || match fs_err::remove_file(lock) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(GitError::Io {
-                action: "remove a stale lock of the candidate ref",
-                source,
-            }),
-        })
-        .await
-    }
-
-    /// What the ref holds: commit, kind, tree and parents.
+    /// The commit that the ref holds.
     async fn held(&self, name: &CandidateRef) -> Result<Option<String>, GitError> {
         let name = name.to_string();
+        let file = self.base.repository.common_dir().join(&name);
+        // A file of its own is what git has just made; anything else is asked of git.
+        let read = blocking(move || Ok(safe_fs::read_bounded(&file, REF_BYTES).ok())).await?;
+        if let Some(held) = read
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .filter(|held| held.trim_end().parse::<GitSha>().is_ok())
+        {
+            return Ok(Some(held.trim_end().to_owned()));
+        }
         let call = Call::new("for-each-ref", Some(self.base.repository.common_dir()))
-            .arg("--format=%(refname) %(objectname) %(objecttype) %(tree) %(parent)")
+            .arg("--format=%(refname) %(objectname)")
             .arg(&name);
         let answer = self.git.run(call).await?;
         // The pattern also matches refs below a folder of that name.
@@ -152,5 +213,32 @@ impl Workspace {
             .split(|byte| *byte == b'\n')
             .find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b" "));
         Ok(held.map(visible_bytes))
+    }
+}
+
+/// The lock file of a candidate's ref, left by a git that was killed.
+///
+/// Two things together say that no live process holds it: only this attempt ever writes that ref,
+/// and the very same file was there before our git began and after it had waited in vain.
+struct StaleLock {
+    path: PathBuf,
+    identity: (u64, u64, i64, i64),
+}
+
+impl StaleLock {
+    fn find(common_dir: &Path, name: &CandidateRef) -> Option<Self> {
+        let path = common_dir.join(format!("{name}.lock"));
+        let identity = Self::identity(&path)?;
+        Some(Self { path, identity })
+    }
+
+    /// Removes it if it is still the same file.
+    fn remove(&self) -> bool {
+        Self::identity(&self.path) == Some(self.identity) && fs_err::remove_file(&self.path).is_ok()
+    }
+
+    fn identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
+        let found = fs_err::symlink_metadata(path).ok()?;
+        Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
     }
 }

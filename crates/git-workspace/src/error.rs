@@ -64,6 +64,25 @@ pub enum GitError {
         /// The branch.
         branch: BranchName,
     },
+    /// The commit is there, but what belongs to it cannot be read.
+    #[error(
+        "`{}` is damaged or incomplete at {base}: {detail}; look at it with `git fsck` there",
+        repository.display()
+    )]
+    Damaged {
+        /// The repository.
+        repository: PathBuf,
+        /// The commit that was asked for.
+        base: GitSha,
+        /// What is missing, or what git says, with controls made visible.
+        detail: String,
+    },
+    /// A workspace made ahead cannot serve another base.
+    #[error("the workspace cannot be moved to another base: {reason}")]
+    CannotMove {
+        /// Why.
+        reason: &'static str,
+    },
     /// A revision names no commit.
     #[error("`{revision}` names no commit in `{}`", repository.display())]
     UnknownRevision {

@@ -295,16 +295,20 @@ impl Call {
 
 /// The error for a run that ended with a nonzero exit code.
 pub(crate) fn failure(command: &'static str, captured: &Captured) -> GitError {
-    let stderr = captured.stderr.trim_ascii();
-    let from = stderr.len().saturating_sub(QUOTED_BYTES);
-    let quoted = bounded::text::visible_lines(&String::from_utf8_lossy(
-        stderr.get(from..).unwrap_or_default(),
-    ));
     GitError::Failed {
         command,
         status: captured.exit.status.to_string(),
-        stderr: quoted,
+        stderr: quoted(&captured.stderr),
     }
+}
+
+/// The end of what git wrote to stderr, with controls made visible.
+pub(crate) fn quoted(stderr: &[u8]) -> String {
+    let stderr = stderr.trim_ascii();
+    let from = stderr.len().saturating_sub(QUOTED_BYTES);
+    bounded::text::visible_lines(&String::from_utf8_lossy(
+        stderr.get(from..).unwrap_or_default(),
+    ))
 }
 
 fn joined(flag: &str, path: &Path) -> OsString {

@@ -7,6 +7,9 @@ use crate::{GitError, workspace::blocking};
 /// What the names of workspace folders begin with.
 pub(crate) const WORKTREE_PREFIX: &str = "forge-worktree-";
 
+/// What the names of folders begin with that only wait for their removal.
+pub const REMOVED_PREFIX: &str = "forge-removed-";
+
 /// Removes the workspaces that a process which was killed left in `worktree_root`, and returns
 /// their paths. The caller has to be the only user of that folder, as by
 /// [`safe_fs::lock_exclusive`].

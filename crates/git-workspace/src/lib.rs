@@ -13,7 +13,8 @@
 //! 3. a plugin edits the files;
 //! 4. [`Workspace::snapshot`] records what it left as a tree;
 //! 5. after the checks, [`Workspace::verify_unchanged`] proves that they changed nothing;
-//! 6. [`Workspace::commit`] makes the candidate and its ref;
+//! 6. [`Workspace::draft`] makes the commit, which may be done beside the proof, and
+//!    [`Workspace::publish`] the ref of the candidate;
 //! 7. [`Workspace::remove`] removes the folders. The ref keeps the candidate.
 //!
 //! What this crate does not promise: a plugin runs with the rights of the Worker's user and can
@@ -31,13 +32,16 @@ mod leftovers;
 mod plugin_git;
 mod private_git;
 mod repository;
+mod snapshot;
 mod submodules;
+mod untouched;
 mod workspace;
 
 pub use base::Base;
-pub use candidate::{CandidateRef, Identity};
+pub use candidate::{CandidateRef, Draft, Identity};
 pub use error::{GitError, WorkspaceFault};
 pub use git::{Git, GitLimits};
-pub use leftovers::remove_leftovers;
+pub use leftovers::{REMOVED_PREFIX, remove_leftovers};
 pub use repository::Repository;
-pub use workspace::{Snapshot, Workspace};
+pub use snapshot::Snapshot;
+pub use workspace::Workspace;

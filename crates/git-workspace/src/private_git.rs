@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use safe_fs::PrivateTempDir;
 
-use crate::{Base, GitError, git::Call};
+use crate::{Base, GitError, git::Call, untouched};
 
 /// The operator's own ignore rules and attributes, longer than this, are not a text any more.
 const INFO_BYTES: u64 = 1 << 20;
+
+/// What an operator may keep beside the repository's files.
+const INFO: [&str; 2] = ["info/exclude", "info/attributes"];
 
 /// A private git directory without objects, refs or hooks of its own.
 #[derive(Debug)]
@@ -46,7 +49,8 @@ impl PrivateGit {
         self.dir.path().join("index")
     }
 
-    /// Removes the lock that a killed git left on the index; git runs here one at a time. Blocks.
+    /// Removes the lock that a killed git left on the index. Nobody else knows this directory, and
+    /// git runs in it one at a time, so that no live process holds the lock. Blocks.
     pub(crate) fn remove_stale_lock(index: &Path) -> Result<(), GitError> {
         match fs_err::remove_file(index.with_extension("lock")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -57,9 +61,19 @@ impl PrivateGit {
     }
 
     /// Points HEAD at another commit, for commands that look at it.
-    pub(crate) fn set_head(&self, base: &Base) -> Result<(), GitError> {
+    pub(crate) fn set_base(&mut self, base: &Base) -> Result<(), GitError> {
+        self.shared.clone_from(&base.shared);
         fs_err::write(self.dir.path().join("HEAD"), format!("{}\n", base.commit))
             .map_err(GitError::io("write the private git directory"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Whether nothing that it was made with is missing from such a directory. Blocks.
+    pub(crate) fn is_whole(dir: &Path) -> bool {
+        untouched::has_all(dir, &["HEAD", "config", "info", "refs"])
     }
 
     pub(crate) fn close(self) -> Result<(), GitError> {
@@ -80,14 +94,29 @@ fn write_files(base: &Base, dir: &Path) -> std::io::Result<()> {
 /// Takes over the ignore rules and attributes that the operator keeps beside the repository's
 /// files. They run nothing: filters and drivers need a configuration, which is not taken over.
 fn copy_info(base: &Base, dir: &Path) -> Result<(), GitError> {
-    for name in ["exclude", "attributes"] {
-        let from = base.repository.common_dir().join("info").join(name);
-        match safe_fs::read_bounded(&from, INFO_BYTES) {
-            Ok(bytes) => fs_err::write(dir.join("info").join(name), bytes)
-                .map_err(GitError::io("write the private git directory"))?,
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error.into()),
+    for name in INFO {
+        if let Some(bytes) = read_info(base.repository.common_dir(), name)? {
+            fs_err::write(dir.join(name), bytes)
+                .map_err(GitError::io("write the private git directory"))?;
         }
     }
     Ok(())
+}
+
+/// Whether the operator's rules are still those that were taken over into `dir`. Blocks.
+pub(crate) fn has_current_info(base: &Base, dir: &Path) -> Result<bool, GitError> {
+    for name in INFO {
+        if read_info(base.repository.common_dir(), name)? != read_info(dir, name)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn read_info(git_dir: &Path, name: &str) -> Result<Option<Vec<u8>>, GitError> {
+    match safe_fs::read_bounded(&git_dir.join(name), INFO_BYTES) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

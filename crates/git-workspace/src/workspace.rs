@@ -6,7 +6,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use bounded::{GitSha, text::visible_bytes};
+use bounded::GitSha;
 use safe_fs::PrivateTempDir;
 
 use crate::{
@@ -14,17 +14,14 @@ use crate::{
     base::unexpected,
     head,
     index::{self, Facts, ObjectName},
-    leftovers::WORKTREE_PREFIX,
+    leftovers::{REMOVED_PREFIX, WORKTREE_PREFIX},
     plugin_git,
-    private_git::PrivateGit,
-    submodules,
+    private_git::{self, PrivateGit},
+    untouched,
 };
 
 /// An index larger than this has more than some ten million entries.
 const INDEX_BYTES: u64 = 2 << 30;
-
-/// How many changed paths an error names.
-const NAMED_PATHS: usize = 5;
 
 /// The files of a base in a private folder, with a git directory outside of it.
 ///
@@ -36,34 +33,15 @@ pub struct Workspace {
     pub(crate) private: PrivateGit,
     folder: PrivateTempDir,
     /// Device and inode of the folder.
-    identity: (u64, u64),
+    pub(crate) identity: (u64, u64),
     /// The index of the base.
-    facts: Facts,
-    /// The contents that the latest snapshot has and the base has not.
+    pub(crate) facts: Facts,
+    /// The files and trees that the latest snapshot has and the base has not.
     pub(crate) added: Vec<ObjectName>,
+    /// The latest snapshot: its tree, and the index that git made it of.
+    pub(crate) sealed: Option<(GitSha, Option<blake3::Hash>)>,
     /// What makes it unusable for good: git would enter a nested repository that its index names.
-    spoiled: Option<WorkspaceFault>,
-}
-
-/// What a workspace held at one moment, as a tree in the repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Snapshot {
-    tree: GitSha,
-    changed: bool,
-}
-
-impl Snapshot {
-    /// The tree.
-    #[must_use]
-    pub fn tree(&self) -> &GitSha {
-        &self.tree
-    }
-
-    /// Whether the tree differs from that of the base. Ignored files do not count.
-    #[must_use]
-    pub fn changed(&self) -> bool {
-        self.changed
-    }
+    pub(crate) spoiled: Option<WorkspaceFault>,
 }
 
 impl Git {
@@ -99,6 +77,7 @@ impl Git {
             identity,
             facts: Facts::default(),
             added: Vec::new(),
+            sealed: None,
             spoiled: None,
         };
         workspace.check_out().await?;
@@ -125,101 +104,56 @@ impl Workspace {
         self.git = git;
     }
 
-    /// Brings a workspace that nobody has touched since [`Git::prepare`] to another base of the
-    /// same repository, at the cost of what differs.
+    /// Tells whether the workspace still is as it was made: every file the one that git wrote,
+    /// nothing beside them, both git directories whole, and the operator's own ignore rules and
+    /// attributes as they were. For one that has waited; another is to be made where it is not.
+    pub async fn is_as_made(&self) -> bool {
+        let (folder, private) = (self.path().to_owned(), self.private.path().to_owned());
+        let (index, identity_then, base) = (self.private.index(), self.identity, self.base.clone());
+        let looked = blocking(move || {
+            Ok(identity(&folder) == Some(identity_then)
+                && PrivateGit::is_whole(&private)
+                && private_git::has_current_info(&base, &private)?
+                && plugin_git::is_as_made(&base, &folder)
+                && head::check(&folder, &base.commit).is_ok()
+                && untouched::is_untouched(&folder, index_bytes(&index)?.as_deref()))
+        });
+        looked.await.unwrap_or(false)
+    }
+
+    /// Brings a workspace that [is as it was made](Self::is_as_made) to another base of the same
+    /// repository, at the cost of what differs.
     ///
     /// # Errors
     ///
-    /// As [`Git::prepare`]; the workspace is of no use then.
+    /// As [`Git::prepare`], or [`GitError::CannotMove`]; the workspace is of no use then.
     pub async fn move_to(&mut self, base: &Base) -> Result<(), GitError> {
         if base.repository != self.base.repository {
-            return Err(GitError::NotARepository {
-                path: base.repository.path().to_owned(),
-                reason: "the workspace belongs to another one",
+            return Err(GitError::CannotMove {
+                reason: "it belongs to another repository",
             });
         }
         self.base = base.clone();
-        self.private.set_head(base)?;
+        self.private.set_base(base)?;
+        let attributes = std::mem::take(&mut self.facts.attributes);
         self.check_out().await?;
+        if attributes != self.facts.attributes {
+            // Git would leave files as they are that the new rules write in another way.
+            return Err(GitError::CannotMove {
+                reason: "the bases differ in their attributes",
+            });
+        }
         self.equip(plugin_git::update).await
     }
 
-    /// Records what the plugin left. The folder has to be the one it was given, and HEAD of its
-    /// `.git` at the base; ignored files are left out, and so is `.git` itself.
+    /// Gives the folder another random name, under which nothing looks for it any more. What is
+    /// left to do is [`remove`](Self::remove), at any time.
     ///
     /// # Errors
     ///
-    /// [`GitError::InvalidWorkspace`] where no candidate can be made of it. A nested repository
-    /// with a commit spoils the workspace for good.
-    pub async fn snapshot(&mut self) -> Result<Snapshot, GitError> {
-        self.check_intact().await?;
-        let add = self
-            .private
-            .call("add")
-            .config("core.fsync=committed,-loose-object")
-            .work_tree(self.path())
-            .arg("--all");
-        if let Err(error) = self.git.run(add).await {
-            return Err(match (&error, self.nested_repository().await) {
-                (GitError::Failed { .. }, Ok(Some(fault))) => fault.into(),
-                _ => error,
-            });
-        }
-        let answer = self.git.run(self.private.call("write-tree")).await?;
-        let tree = parse_sha("write-tree", &answer)?;
-        // Only now: writing the tree may write the index once more.
-        let facts = self.read_index().await?;
-        if let Err(fault) = submodules::check_none_added(&self.facts.links, &facts.links) {
-            self.spoiled = Some(fault.clone());
-            return Err(fault.into());
-        }
-        self.added = facts.blobs.difference(&self.facts.blobs).copied().collect();
-        Ok(Snapshot {
-            tree,
-            changed: tree != self.base.tree,
-        })
-    }
-
-    /// Proves that the files are still those of the snapshot, the latest one of this workspace.
-    /// Writes nothing. Ignored files may come and go.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::ChecksMutated`] names the first paths that differ; faults as for
-    /// [`snapshot`](Self::snapshot).
-    pub async fn verify_unchanged(&self, snapshot: &Snapshot) -> Result<(), GitError> {
-        self.check_intact().await?;
-        let command = "ls-files";
-        let differing = self.private.call(command).work_tree(self.path()).args([
-            "-z",
-            "--modified",
-            "--deleted",
-            "--others",
-            "--exclude-standard",
-        ]);
-        let (differing, tree) = tokio::join!(
-            self.git.run(differing),
-            self.git.run(self.private.call("write-tree"))
-        );
-        let differing = differing?;
-        let mut paths: Vec<_> = differing
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty())
-            .collect();
-        // A deleted file is listed as modified too.
-        paths.dedup();
-        if !paths.is_empty() {
-            return Err(GitError::ChecksMutated {
-                paths: name_paths(&paths),
-            });
-        }
-        let tree = parse_sha("write-tree", &tree?)?;
-        if tree != snapshot.tree {
-            return Err(GitError::ChecksMutated {
-                paths: format!("tree {tree}, not {}", snapshot.tree),
-            });
-        }
-        Ok(())
+    /// The operating system refuses. A folder that is gone is fine.
+    pub fn put_aside(&mut self) -> Result<(), GitError> {
+        Ok(self.folder.put_aside(REMOVED_PREFIX)?)
     }
 
     /// Removes the folder and its git directory. Links in it are removed, never followed.
@@ -246,7 +180,8 @@ impl Workspace {
             self.base.commit.as_str(),
         ]);
         self.git.run(call).await?;
-        self.facts = self.read_index().await?;
+        (self.facts, _) = self.read_index().await?;
+        self.sealed = None;
         Ok(())
     }
 
@@ -265,34 +200,13 @@ impl Workspace {
         .await
     }
 
-    /// Checks, without git, all that has to hold before git may look at the workspace.
-    async fn check_intact(&self) -> Result<(), GitError> {
-        if let Some(fault) = &self.spoiled {
-            return Err(fault.clone().into());
-        }
-        let (folder, index) = (self.path().to_owned(), self.private.index());
-        let (expected, base, links) = (self.identity, self.base.commit, self.facts.links.clone());
-        blocking(move || {
-            if identity(&folder) != Some(expected) {
-                return Err(WorkspaceFault::Replaced.into());
-            }
-            head::check(&folder, &base)?;
-            submodules::check_empty(&folder, &links)?;
-            PrivateGit::remove_stale_lock(&index)
-        })
-        .await
-    }
-
     /// Reads what git has just written into the index, and sees to it that git compares the
     /// content of every file next time where sizes and times would not tell enough.
-    async fn read_index(&self) -> Result<Facts, GitError> {
+    pub(crate) async fn read_index(&self) -> Result<(Facts, Option<blake3::Hash>), GitError> {
         let path: PathBuf = self.private.index();
         blocking(move || {
-            let bytes = match safe_fs::read_bounded(&path, INDEX_BYTES) {
-                Ok(bytes) => bytes,
-                // Git writes no index for a base without files.
-                Err(error) if error.is_not_found() => return Ok(Facts::default()),
-                Err(error) => return Err(error.into()),
+            let Some(bytes) = index_bytes(&path)? else {
+                return Ok((Facts::default(), None));
             };
             let written = fs_err::metadata(&path)
                 .map_err(GitError::io("examine the index"))?
@@ -311,25 +225,18 @@ impl Workspace {
                     })
                     .map_err(GitError::io("date back the index"))?;
             }
-            Ok(facts)
+            Ok((facts, Some(blake3::hash(&bytes))))
         })
         .await
     }
+}
 
-    /// Finds a repository that git refuses to add, because it has no commit yet.
-    async fn nested_repository(&self) -> Result<Option<WorkspaceFault>, GitError> {
-        let call = self.private.call("ls-files").work_tree(self.path()).args([
-            "-z",
-            "--others",
-            "--exclude-standard",
-        ]);
-        let untracked = self.git.run(call).await?;
-        let nested = untracked
-            .split(|byte| *byte == 0)
-            .find_map(|path| path.strip_suffix(b"/"));
-        Ok(nested.map(|path| WorkspaceFault::NestedRepository {
-            path: visible_bytes(path),
-        }))
+/// Reads an index; git writes none for a base without files. Blocks.
+pub(crate) fn index_bytes(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    match safe_fs::read_bounded(path, INDEX_BYTES) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -353,24 +260,7 @@ pub(crate) fn parse_sha(command: &'static str, answer: &[u8]) -> Result<GitSha, 
 }
 
 /// Device and inode of a folder that is no link.
-fn identity(path: &Path) -> Option<(u64, u64)> {
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs_err::symlink_metadata(path).ok()?;
     found.is_dir().then(|| (found.dev(), found.ino()))
-}
-
-fn name_paths(paths: &[&[u8]]) -> String {
-    let mut text = paths
-        .iter()
-        .take(NAMED_PATHS)
-        .map(|path| format!("`{}`", visible_bytes(path)))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if let Some(more) = paths
-        .len()
-        .checked_sub(NAMED_PATHS)
-        .filter(|more| *more > 0)
-    {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
 }
