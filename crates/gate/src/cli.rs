@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, Parser};
 use cli_shell::logging::{self, LogFormat, Verbosity};
 use cli_shell::{CliError, GlobalOpts, Ui, clock, exit};
+use gate_store::SqliteStore;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -30,6 +31,15 @@ struct Args {
     /// With --check-config: also check tokens, certificate and listen address on this host
     #[arg(long, requires = "check_config")]
     live: bool,
+    /// Copy the database of the configuration to a new file, check the copy and exit; a Gate may
+    /// have it in use
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "config",
+        conflicts_with = "check_config"
+    )]
+    backup_to: Option<PathBuf>,
     #[command(flatten)]
     global: GlobalOpts,
 }
@@ -50,6 +60,9 @@ fn run(args: &Args) -> Result<ExitCode, CliError> {
     let config = cli_shell::config::load(file, GateConfig::read).map_err(CliError::config)?;
     if args.check_config.is_some() {
         return check(args, file, &config);
+    }
+    if let Some(copy) = &args.backup_to {
+        return back_up(args, &config, copy);
     }
     serve(&config, args.global.verbosity())
 }
@@ -73,6 +86,15 @@ fn check(args: &Args, file: &Path, config: &GateConfig) -> Result<ExitCode, CliE
             .map_err(CliError::config)?;
     }
     Ui::new(&args.global).status(format!("configuration file `{}` is valid", file.display()));
+    Ok(exit::ok())
+}
+
+fn back_up(args: &Args, config: &GateConfig, copy: &Path) -> Result<ExitCode, CliError> {
+    let jobs = SqliteStore::back_up(&config.database, copy)
+        .map_err(GateError::from)
+        .map_err(CliError::operation)?;
+    let copy = copy.display();
+    Ui::new(&args.global).status(format!("{jobs} jobs are in `{copy}`; the copy was checked"));
     Ok(exit::ok())
 }
 

@@ -11,12 +11,22 @@ mod http;
 #[cfg(test)]
 mod link;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
+mod openmetrics;
+#[cfg(test)]
+mod pools;
+#[cfg(test)]
 mod program;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod scenarios;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod why;

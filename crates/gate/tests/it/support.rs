@@ -138,18 +138,30 @@ impl Rig {
     }
 
     /// Stops the Gate and starts another one on the same database.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_with(|_| {}).await
+    }
+
+    /// The same, with another configuration.
+    pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut Value)) -> Self {
         self.stop().await;
         let Self {
             dir,
             clock,
-            config,
+            mut config,
             state,
             ..
         } = self;
         // The store closes with its last owner, and a second one is refused until then.
         drop(state);
+        change(&mut config);
         Self::launch(dir, clock, config).await
+    }
+
+    /// Likewise, with another configuration.
+    pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        change(&mut self.config);
+        self.restart().await
     }
 
     pub(crate) async fn stop(&mut self) {
