@@ -17,9 +17,9 @@ mod store;
 pub use error::{StartupCode, StoreError};
 pub use location::Location;
 pub use model::{
-    AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView, EvidenceView,
-    Idempotency, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, MAX_PAGE, NewJob,
-    NextDue, Page, Recovery, Retried, Submitted, WorkerView,
+    Attachment, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
+    EvidenceView, Idempotency, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, MAX_PAGE,
+    NewJob, NextDue, Page, Recovery, Retried, Submitted, WorkerView,
 };
 pub use pools::{
     Ahead, BadPauseReason, MAX_AHEAD, Pause, PauseReason, Paused, PoolSlot, PoolView, QueuePlace,

@@ -69,6 +69,8 @@ pub struct ClaimRequest {
     pub generation: Generation,
     /// The id that a new attempt will have, from a random source.
     pub attempt: AttemptId,
+    /// Digest of what a later connection of the slot will prove itself with, if it may.
+    pub attach: Option<Sha256Text>,
 }
 
 /// A job that a slot got.
@@ -86,6 +88,22 @@ pub struct Lease {
     pub policy: Arc<ResolvedPolicy>,
     /// When the lease ends, unless a heartbeat comes before.
     pub deadline: Timestamp,
+}
+
+/// What became of a claim to go on with an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// It is live and belongs to the new session.
+    Live {
+        /// Its ordinal, from 1.
+        ordinal: u16,
+        /// When its lease ends, which is as it was.
+        deadline: Timestamp,
+    },
+    /// It has ended with a result of this slot, which may be said again.
+    Ended,
+    /// It is none of this slot that goes on.
+    Lost,
 }
 
 /// What binding of evidence did.
@@ -321,6 +339,8 @@ pub struct Recovery {
     pub expired: Vec<EndedLease>,
     /// Live leases whose deadline lay further ahead than their TTL.
     pub clamped: usize,
+    /// Live leases that got their TTL anew, for their Workers to come back.
+    pub graced: usize,
     /// Live leases that run on.
     pub live: usize,
 }

@@ -3,15 +3,16 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use digest_text::Sha256Text;
 use forge_domain::{
-    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, PoolId, SlotId,
+    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, NotAccepting, PoolId, SlotId,
 };
 use jiff::Timestamp;
 
 use crate::{
-    AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView, EvidenceView,
-    JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page, PauseReason,
-    Paused, PoolView, QueuePlace, Retried, StoreError, Submitted, WorkerView,
+    Attachment, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
+    EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page,
+    PauseReason, Paused, PoolView, QueuePlace, Retried, StoreError, Submitted, WorkerView,
 };
 
 /// An answer that arrives when the operation is durable. It need not be polled for the operation
@@ -40,7 +41,36 @@ pub trait Store: Send + Sync + 'static {
     /// Refusal: [`StoreError::Refused`].
     fn heartbeat(&self, job: JobId, holder: Holder, now: Timestamp) -> Answer<Timestamp>;
 
-    /// Binds evidence to the live attempt; an identical record again is harmless.
+    /// Gives a live attempt of the slot to its new session, which proves itself with the token of
+    /// the claim; the deadline stays. An attempt that has ended with a result may repeat it.
+    ///
+    /// Refusal: [`StoreError::Fenced`] if the session is not the connected one of its slot.
+    fn attach(
+        &self,
+        job: JobId,
+        holder: Holder,
+        token: Sha256Text,
+        now: Timestamp,
+    ) -> Answer<Attachment>;
+
+    /// Takes back a lease that its Worker has not begun: the job waits as before it.
+    ///
+    /// Refusal: [`StoreError::Refused`].
+    fn withdraw(
+        &self,
+        job: JobId,
+        holder: Holder,
+        reason: NotAccepting,
+        now: Timestamp,
+    ) -> Answer<JobView>;
+
+    /// Writes into the journal that nothing of an ended attempt of the slot runs any more.
+    ///
+    /// Refusal: [`StoreError::Refused`].
+    fn stopped(&self, job: JobId, attempt: AttemptId, slot: SlotId, now: Timestamp) -> Answer<()>;
+
+    /// Binds evidence to the live attempt; an identical record again is harmless, also once the
+    /// attempt has ended with a result.
     ///
     /// Refusals: [`StoreError::Refused`], [`StoreError::InvalidEvidence`],
     /// [`StoreError::EvidenceConflict`], [`StoreError::TooMuchEvidence`].

@@ -192,6 +192,7 @@ mod tests {
             slot: slot.parse().unwrap(),
             generation: crate::random::generation().unwrap(),
             attempt: crate::random::attempt().unwrap(),
+            attach: None,
         }
     }
 

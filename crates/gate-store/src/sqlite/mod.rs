@@ -22,8 +22,9 @@ mod writer;
 
 use std::sync::Mutex;
 
+use digest_text::Sha256Text;
 use forge_domain::{
-    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, PoolId, SlotId,
+    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, NotAccepting, PoolId, SlotId,
 };
 use jiff::Timestamp;
 use safe_fs::LockGuard;
@@ -32,10 +33,10 @@ use self::checkpoint::Checkpointer;
 use self::readers::Readers;
 use self::writer::{Guard, Writer};
 use crate::{
-    Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
-    EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, Location, NewJob,
-    NextDue, Page, PauseReason, Paused, PoolView, QueuePlace, Recovery, Retried, Store, StoreError,
-    Submitted, WorkerView,
+    Answer, Attachment, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease,
+    EventView, EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, Location,
+    NewJob, NextDue, Page, PauseReason, Paused, PoolView, QueuePlace, Recovery, Retried, Store,
+    StoreError, Submitted, WorkerView,
 };
 
 /// A store in one SQLite file, or in memory.
@@ -53,7 +54,8 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens or creates a database, takes it into exclusive ownership, checks every active row and
     /// recovers what an earlier Gate left: all slots disconnected, leases that ran out ended, no
-    /// lease longer than its TTL from `now`. Blocks.
+    /// lease longer than its TTL from `now`, and just so long where the Worker can come back for
+    /// it. Blocks.
     ///
     /// # Errors
     /// See [`StoreError::startup_code`]; nothing is repaired, and a database that is refused is
@@ -106,6 +108,39 @@ impl Store for SqliteStore {
         self.writer
             .write("prolong a lease", Guard::RefusesFirst, move |session| {
                 actions::lease::heartbeat(session, &job, &holder, now)
+            })
+    }
+
+    fn attach(
+        &self,
+        job: JobId,
+        holder: Holder,
+        token: Sha256Text,
+        now: Timestamp,
+    ) -> Answer<Attachment> {
+        self.writer
+            .write("attach a session", Guard::Savepoint, move |session| {
+                actions::hand_over::attach(session, &job, &holder, &token, now)
+            })
+    }
+
+    fn withdraw(
+        &self,
+        job: JobId,
+        holder: Holder,
+        reason: NotAccepting,
+        now: Timestamp,
+    ) -> Answer<JobView> {
+        self.writer
+            .write("take back a lease", Guard::Savepoint, move |session| {
+                actions::hand_over::withdraw(session, &job, &holder, reason, now)
+            })
+    }
+
+    fn stopped(&self, job: JobId, attempt: AttemptId, slot: SlotId, now: Timestamp) -> Answer<()> {
+        self.writer
+            .write("note a stop", Guard::Savepoint, move |session| {
+                actions::hand_over::stopped(session, &job, &attempt, &slot, now)
             })
     }
 

@@ -1,8 +1,9 @@
 //! What happens between opening a database and serving it, in a fixed order: check every active
-//! row, disconnect all slots, end the leases that ran out, bound the deadlines of the rest. All of
-//! it is one transaction; any failure is fatal, and nothing is repaired.
+//! row, disconnect all slots, give the leases whose Workers can come back their whole time, end those
+//! of the others that ran out, bound the deadlines of the rest. All of it is one transaction; any
+//! failure is fatal, and nothing is repaired.
 
-use forge_domain::{JobKind, JobStatus};
+use forge_domain::{JobKind, JobStatus, Run};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -22,6 +23,7 @@ pub(super) fn recover(session: &Session, now: Timestamp) -> Result<Recovery, Sto
                 .execute("UPDATE slots SET connected = 0 WHERE connected = 1", [])?,
             ..Recovery::default()
         };
+        recovery.graced = grant_grace(session, now)?;
         loop {
             let ended = expire_due(session, now)?;
             if ended.is_empty() {
@@ -31,7 +33,8 @@ pub(super) fn recover(session: &Session, now: Timestamp) -> Result<Recovery, Sto
         }
         each_active(connection, "leased", |row| {
             recovery.live += 1;
-            recovery.clamped += usize::from(clamp(session, &row, now)?);
+            let clamped = move_deadline(session, &row, |run| run.clamp_deadline(now))?;
+            recovery.clamped += usize::from(clamped);
             Ok(())
         })?;
         Ok(recovery)
@@ -126,9 +129,32 @@ fn validate_job(session: &Session, row: &JobRow) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn clamp(session: &Session, row: &JobRow, now: Timestamp) -> Result<bool, StoreError> {
+/// Time in which no Gate served does not count where the Worker could not deliver in it.
+fn grant_grace(session: &Session, now: Timestamp) -> Result<usize, StoreError> {
+    let jobs: Vec<i64> = session
+        .connection()
+        .prepare_cached(
+            "SELECT job FROM attempts INDEXED BY one_live_attempt_per_slot \
+             WHERE status = 'leased' AND attach_digest IS NOT NULL",
+        )?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut graced = 0;
+    for job in jobs {
+        let row = JobRow::at(session.connection(), job)?;
+        graced += usize::from(move_deadline(session, &row, |run| run.grant_grace(now))?);
+    }
+    Ok(graced)
+}
+
+/// Writes the deadline of a lease, if `change` changed it.
+fn move_deadline(
+    session: &Session,
+    row: &JobRow,
+    change: impl FnOnce(&mut Run) -> bool,
+) -> Result<bool, StoreError> {
     let mut run = row.run(&*session.policy(row.policy)?)?;
-    if !run.clamp_deadline(now) {
+    if !change(&mut run) {
         return Ok(false);
     }
     if let (Some(live), Some(last)) = (run.live(), &row.last) {

@@ -1,10 +1,11 @@
 //! Rows of jobs and attempts, and the one way in which a run goes back into them.
 
 use bounded::GitSha;
+use digest_text::Sha256Text;
 use forge_domain::{
     AgentReport, AttemptEnd, AttemptStatus, Disposition, Event, FailureCode, FinishedAttempt,
-    Generation, JobId, JobKind, JobState, JobStatus, LiveAttempt, Priority, ResolvedPolicy, Run,
-    SlotId, Step, Work, WorkerFailure, WorkerId,
+    Generation, Holder, JobId, JobKind, JobState, JobStatus, LiveAttempt, Priority, ResolvedPolicy,
+    Run, SlotId, Step, Work, WorkerFailure, WorkerId,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -247,28 +248,38 @@ pub(super) fn save(
     save_events(connection, row.seq, &step.events, now)
 }
 
+/// What a grant needs to know beside the run.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The row of the slot.
+    pub(super) slot: i64,
+    /// What a later connection of it has to prove.
+    pub(super) attach: Option<Sha256Text>,
+}
+
 /// Writes what a grant did: the attempt, the job that it is the last one of, the journal.
 pub(super) fn save_grant(
     connection: &Connection,
     row: &mut JobRow,
     step: &Step,
     live: &LiveAttempt,
-    slot_seq: i64,
+    place: &Place,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let seq = connection
         .prepare_cached(
-            "INSERT INTO attempts (id, job, ordinal, slot, generation, status, leased_at, deadline_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 'leased', ?6, ?7)",
+            "INSERT INTO attempts (id, job, ordinal, slot, generation, status, leased_at, deadline_at, attach_digest) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 'leased', ?6, ?7, ?8)",
         )?
         .insert(params![
             live.id().as_str(),
             row.seq,
             live.ordinal(),
-            slot_seq,
+            place.slot,
             live.generation().as_str(),
             nanos(live.leased_at()),
             nanos(live.deadline()),
+            place.attach.map(String::from),
         ])?;
     row.view.status = step.run.status();
     row.view.attempts = step.run.attempts();
@@ -278,7 +289,7 @@ pub(super) fn save_grant(
     row.view.worker_id = Some(live.slot().clone());
     row.last = Some(LastAttempt {
         seq,
-        slot_seq,
+        slot_seq: place.slot,
         live: live.clone(),
     });
     connection
@@ -294,6 +305,44 @@ pub(super) fn save_grant(
             nanos(row.view.updated_at),
         ])?;
     save_events(connection, row.seq, &step.events, now)
+}
+
+/// Writes what a withdrawal did: the job waits as before its last attempt, whose row goes.
+pub(super) fn save_withdrawal(
+    connection: &Connection,
+    memory: &mut Memory,
+    row: &mut JobRow,
+    step: &Step,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let last = row
+        .last
+        .take()
+        .ok_or_else(|| inconsistent("a withdrawal", "it had no attempt"))?;
+    let retry_at = match step.run.state() {
+        JobState::RetryWait { retry_at } => Some(*retry_at),
+        _ => None,
+    };
+    connection
+        .prepare_cached(
+            "UPDATE jobs SET status = ?2, ready = 1, attempts = ?3, retry_at = ?4, updated_at = max(updated_at, ?5), \
+             last_attempt = (SELECT seq FROM attempts WHERE job = ?1 AND ordinal = ?3) WHERE seq = ?1",
+        )?
+        .execute(params![
+            row.seq,
+            step.run.status().as_str(),
+            step.run.attempts(),
+            retry_at.map(nanos),
+            nanos(now),
+        ])?;
+    connection
+        .prepare_cached("DELETE FROM attempts WHERE seq = ?1")?
+        .execute([last.seq])?;
+    save_events(connection, row.seq, &step.events, now)?;
+    memory.slot_is_free(last.live.slot(), true);
+    memory.not_empty(&row.view.worker_pool);
+    *row = JobRow::at(connection, row.seq)?;
+    Ok(())
 }
 
 /// Appends entries to the journal of a job.
@@ -358,6 +407,32 @@ pub(super) struct StoredEnd {
 }
 
 impl StoredEnd {
+    /// Finds an attempt of a job that was leased to this very slot, with its row.
+    pub(super) fn of(
+        connection: &Connection,
+        job: &JobRow,
+        holder: &Holder,
+    ) -> Result<Option<(i64, Self)>, StoreError> {
+        connection
+            .prepare_cached(
+                "SELECT a.seq, a.status, a.failure_code, a.failure_disposition, a.candidate_sha, a.result \
+                 FROM attempts a JOIN slots s ON s.seq = a.slot \
+                 WHERE a.job = ?1 AND a.id = ?2 AND s.worker = ?3 AND s.slot = ?4",
+            )?
+            .query_row(
+                params![
+                    job.seq,
+                    holder.attempt.as_str(),
+                    holder.slot.worker().as_str(),
+                    holder.slot.slot()
+                ],
+                |row| Ok((row.get(0)?, Self::read(row, 1))),
+            )
+            .optional()?
+            .map(|(seq, stored)| Ok((seq, stored?)))
+            .transpose()
+    }
+
     /// Reads status, failure code, disposition, candidate and result, from column `first` on.
     pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Self, StoreError> {
         Ok(Self {

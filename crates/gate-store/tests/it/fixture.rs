@@ -156,6 +156,7 @@ impl Lane {
             slot: self.slot.clone(),
             generation: self.generation,
             attempt: attempt_id(),
+            attach: None,
         }
     }
 

@@ -13,5 +13,6 @@ mod files;
 mod fixture;
 mod recovery;
 mod scenarios;
+mod schema;
 mod sql;
 mod suite;

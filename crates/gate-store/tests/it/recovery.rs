@@ -2,12 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use digest_text::Sha256Text;
 use forge_domain::JobStatus;
-use gate_store::{Location, Recovery, SqliteStore, Store, StoreError};
+use gate_store::{
+    Attachment, ClaimRequest, Lease, Location, Recovery, SqliteStore, Store, StoreError,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::fixture::{Lane, TTL, at, batch, coding_job, passed, submit, text_job, text_result};
+use crate::fixture::{
+    Lane, POOL, TTL, at, batch, coding_job, generation, passed, slot, submit, text_job, text_result,
+};
 
 fn open(path: &Path, now: i64) -> Result<(SqliteStore, Recovery), StoreError> {
     SqliteStore::open(&Location::File(path.to_owned()), at(now))
@@ -113,6 +118,123 @@ async fn r01_leases_that_ran_out_are_ended_before_anybody_is_served() {
         store.next_due(at(TTL)).await.unwrap().retry,
         Some(at(TTL + 1))
     );
+}
+
+/// Claims with a token for the first half of the slots, without one for the others.
+async fn claim_half_with_tokens(store: &SqliteStore, count: usize) -> Vec<(Lane, Lease)> {
+    let submitted: Vec<_> = (0..count)
+        .map(|_| store.submit(text_job(), at(0)))
+        .collect();
+    let lanes: Vec<_> = (0..count)
+        .map(|index| Lane {
+            slot: slot(&format!("w{}#{}", index / 60, index % 60 + 1)),
+            generation: generation(),
+        })
+        .collect();
+    let connected: Vec<_> = lanes
+        .iter()
+        .map(|lane| {
+            let pool = POOL.parse().unwrap();
+            store.connect_slot(lane.slot.clone(), pool, lane.generation, at(0))
+        })
+        .collect();
+    let claims: Vec<_> = (0..)
+        .zip(&lanes)
+        .map(|(index, lane)| {
+            let attach = (index < count / 2).then(|| Sha256Text::of(lane.slot.to_string()));
+            let request = ClaimRequest {
+                attach,
+                ..lane.request()
+            };
+            store.claim(request, at(0))
+        })
+        .collect();
+    for answer in submitted {
+        answer.await.unwrap();
+    }
+    for answer in connected {
+        answer.await.unwrap();
+    }
+    let mut leases = Vec::new();
+    for answer in claims {
+        leases.push(answer.await.unwrap().unwrap());
+    }
+    lanes.into_iter().zip(leases).collect()
+}
+
+#[tokio::test]
+async fn r26_after_an_outage_a_thousand_attempts_wait_for_their_workers_and_none_is_given_again() {
+    let (_folder, path) = place();
+    let (store, _) = open(&path, 0).unwrap();
+    let held = claim_half_with_tokens(&store, 2_000).await;
+    drop(store);
+
+    // Longer than any lease: time without a Gate counts for nobody who can come back.
+    let start = 100 * TTL;
+    let (store, recovery) = open(&path, start).unwrap();
+    assert_eq!(
+        (recovery.graced, recovery.live, recovery.expired.len()),
+        (1_000, 1_000, 1_000)
+    );
+    assert_eq!(recovery.clamped, 0);
+    let due = store.next_due(at(start)).await.unwrap();
+    assert_eq!(due.lease, Some(at(start + TTL)));
+    let mut answers = Vec::new();
+    for (lane, lease) in held.into_iter().take(1_000) {
+        let lane = Lane {
+            generation: generation(),
+            ..lane
+        };
+        let pool = POOL.parse().unwrap();
+        let token = Sha256Text::of(lane.slot.to_string());
+        answers.push((
+            store.connect_slot(lane.slot.clone(), pool, lane.generation, at(start)),
+            store.claim(lane.request(), at(start)),
+            store.attach(lease.job, lane.holder(&lease), token, at(start + TTL - 1)),
+        ));
+    }
+    for (connected, claimed, attached) in answers {
+        connected.await.unwrap();
+        assert!(claimed.await.unwrap().is_none(), "the slot has an attempt");
+        let live = Attachment::Live {
+            ordinal: 1,
+            deadline: at(start + TTL),
+        };
+        assert_eq!(attached.await.unwrap(), live);
+    }
+    assert_eq!(store.expire_due(at(start + TTL - 1)).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn r01_who_does_not_come_back_in_the_grace_has_lost_the_attempt() {
+    let (_folder, path) = place();
+    let (store, _) = open(&path, 0).unwrap();
+    let held = claim_half_with_tokens(&store, 2).await;
+    drop(store);
+    let (store, _) = open(&path, 10).unwrap();
+    // One deadline was moved, one was not.
+    let first = store.expire_due(at(TTL)).await.unwrap();
+    assert_eq!((first.len(), first[0].attempt), (1, held[1].1.attempt));
+    let second = store.expire_due(at(10 + TTL)).await.unwrap();
+    assert_eq!((second.len(), second[0].attempt), (1, held[0].1.attempt));
+    assert_eq!(second[0].status, JobStatus::RetryWait);
+    drop(store);
+    // A clock that was set back: as much as everybody else.
+    let (store, recovery) = open(&path, -1_000).unwrap();
+    assert_eq!((recovery.graced, recovery.live), (0, 0));
+    drop(store);
+}
+
+#[tokio::test]
+async fn r06_a_grace_is_no_longer_than_the_ttl_of_a_clock_that_was_set_back() {
+    let (_folder, path) = place();
+    let (store, _) = open(&path, 0).unwrap();
+    claim_half_with_tokens(&store, 2).await;
+    drop(store);
+    let (store, recovery) = open(&path, -50_000).unwrap();
+    assert_eq!((recovery.clamped, recovery.live), (2, 2));
+    let due = store.next_due(at(-50_000)).await.unwrap();
+    assert_eq!(due.lease, Some(at(-50_000 + TTL)));
 }
 
 #[tokio::test]

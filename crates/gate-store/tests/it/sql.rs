@@ -152,7 +152,19 @@ async fn r11_illegal_rows_cannot_be_written_at_all() {
         ),
         (
             "DELETE FROM attempts WHERE status = 'terminal_failed'",
-            "an attempt is never deleted",
+            "an attempt that has begun is never deleted",
+        ),
+        (
+            "DELETE FROM attempts WHERE status = 'leased'",
+            "an attempt that has begun is never deleted",
+        ),
+        (
+            "UPDATE attempts SET attach_digest = NULL WHERE status = 'leased'",
+            "what an attempt was granted with is immutable",
+        ),
+        (
+            "UPDATE jobs SET status = 'pending', ready = 1, attempts = 0, last_attempt = NULL WHERE status = 'succeeded'",
+            "a job cannot take this edge",
         ),
         ("DELETE FROM evidence", "evidence is never deleted"),
         ("DELETE FROM events", "the journal is never cut"),

@@ -221,6 +221,7 @@ impl Connection {
             slot: self.slot.id.clone(),
             generation: self.slot.generation,
             attempt,
+            attach: None,
         })
     }
 

@@ -9,15 +9,17 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use cli_shell::Secret;
+use digest_text::Sha256Text;
 use forge_domain::{
-    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, PoolId, SlotId,
+    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, NotAccepting, PoolId, SlotId,
 };
 use futures_util::StreamExt as _;
 use gate::{GateState, HostRules, Tokens};
 use gate_store::{
-    Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
-    EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page,
-    PauseReason, Paused, PoolView, QueuePlace, Retried, Store, StoreError, Submitted, WorkerView,
+    Answer, Attachment, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease,
+    EventView, EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob,
+    NextDue, Page, PauseReason, Paused, PoolView, QueuePlace, Retried, Store, StoreError,
+    Submitted, WorkerView,
 };
 use jiff::Timestamp;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -72,6 +74,9 @@ macro_rules! fail {
 fail! {
     fn submit(NewJob, Timestamp) -> Submitted;
     fn heartbeat(JobId, Holder, Timestamp) -> Timestamp;
+    fn attach(JobId, Holder, Sha256Text, Timestamp) -> Attachment;
+    fn withdraw(JobId, Holder, NotAccepting, Timestamp) -> JobView;
+    fn stopped(JobId, AttemptId, SlotId, Timestamp) -> ();
     fn bind_evidence(JobId, Holder, EvidenceBatch, Timestamp) -> Bound;
     fn complete(JobId, Holder, Completion, Timestamp) -> Completed;
     fn complete_and_claim(JobId, Holder, Completion, ClaimRequest, Timestamp) -> (Completed, Option<Lease>);

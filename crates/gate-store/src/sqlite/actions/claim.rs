@@ -1,11 +1,11 @@
 //! Giving the most urgent job of a pool to a slot.
 
-use forge_domain::Grant;
+use forge_domain::{Generation, Grant, SlotId};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::sqlite::memory::{SlotRow, Waiting};
-use crate::sqlite::rows::{JobRow, read_work, save_grant, select_jobs};
+use crate::sqlite::rows::{JobRow, Place, read_work, save_grant, select_jobs};
 use crate::sqlite::values::{inconsistent, nanos, parsed, time};
 use crate::sqlite::writer::Session;
 use crate::{ClaimRequest, Lease, StoreError};
@@ -16,7 +16,7 @@ pub(in crate::sqlite) fn claim(
     now: Timestamp,
 ) -> Result<Option<Lease>, StoreError> {
     let connection = session.connection();
-    let slot = slot(session, &request)?;
+    let slot = slot(session, &request.slot, &request.generation)?;
     if !slot.free {
         return Ok(None);
     }
@@ -45,7 +45,11 @@ pub(in crate::sqlite) fn claim(
         .run
         .live()
         .ok_or_else(|| inconsistent("a grant", "it made no attempt"))?;
-    save_grant(connection, &mut row, &step, live, slot.seq, now)?;
+    let place = Place {
+        slot: slot.seq,
+        attach: request.attach,
+    };
+    save_grant(connection, &mut row, &step, live, &place, now)?;
     let lease = Lease {
         job: row.view.id,
         attempt: *live.id(),
@@ -61,11 +65,12 @@ pub(in crate::sqlite) fn claim(
 }
 
 /// Finds the slot of a connected session.
-fn slot(session: &Session, request: &ClaimRequest) -> Result<SlotRow, StoreError> {
-    let known = session
-        .memory()
-        .slot(&request.slot, &request.generation)
-        .cloned();
+pub(super) fn slot(
+    session: &Session,
+    slot: &SlotId,
+    generation: &Generation,
+) -> Result<SlotRow, StoreError> {
+    let known = session.memory().slot(slot, generation).cloned();
     if let Some(known) = known {
         return Ok(known);
     }
@@ -76,19 +81,19 @@ fn slot(session: &Session, request: &ClaimRequest) -> Result<SlotRow, StoreError
              FROM slots WHERE worker = ?1 AND slot = ?2 AND generation = ?3 AND connected = 1",
         )?
         .query_row(
-            params![request.slot.worker().as_str(), request.slot.slot(), request.generation.as_str()],
+            params![slot.worker().as_str(), slot.slot(), generation.as_str()],
             |row| Ok((row.get(0)?, parsed(row, 1), row.get::<_, bool>(2)?)),
         )
         .optional()?;
     let (seq, pool, busy) = found.ok_or(StoreError::Fenced)?;
-    let slot = SlotRow {
+    let found = SlotRow {
         seq,
         pool: pool?,
-        generation: request.generation,
+        generation: *generation,
         free: !busy,
     };
-    session.memory().slot_is(request.slot.clone(), slot.clone());
-    Ok(slot)
+    session.memory().slot_is(slot.clone(), found.clone());
+    Ok(found)
 }
 
 /// Puts waiting jobs whose time has come among the claimable ones, each once.

@@ -2,7 +2,7 @@
 
 use forge_domain::{Completion, Holder, JobId, Refused, agrees_with_candidate};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::Connection;
 
 use crate::sqlite::queries::stored_evidence;
 use crate::sqlite::rows::{JobRow, StoredEnd, save};
@@ -46,25 +46,8 @@ fn repeated(
     holder: &Holder,
     completion: &Completion,
 ) -> Result<(), StoreError> {
-    let stored: Option<StoredEnd> = connection
-        .prepare_cached(
-            "SELECT a.status, a.failure_code, a.failure_disposition, a.candidate_sha, a.result \
-             FROM attempts a JOIN slots s ON s.seq = a.slot \
-             WHERE a.job = ?1 AND a.id = ?2 AND s.worker = ?3 AND s.slot = ?4",
-        )?
-        .query_row(
-            params![
-                job.seq,
-                holder.attempt.as_str(),
-                holder.slot.worker().as_str(),
-                holder.slot.slot()
-            ],
-            |row| Ok(StoredEnd::read(row, 0)),
-        )
-        .optional()?
-        .transpose()?;
-    let end = match stored {
-        Some(stored) => stored.end(job.view.kind)?,
+    let end = match StoredEnd::of(connection, job, holder)? {
+        Some((_, stored)) => stored.end(job.view.kind)?,
         None => None,
     };
     end.ok_or(Refused::Superseded)?.repeats(completion)?;

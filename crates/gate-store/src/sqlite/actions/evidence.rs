@@ -1,10 +1,13 @@
-//! Binding evidence to a live attempt.
+//! Binding evidence to a live attempt, and answering the identical evidence again.
 
-use forge_domain::{EvidenceBatch, EvidenceContext, Holder, JobId, MAX_RECORDS, Refused};
+use forge_domain::{
+    AttemptStatus, EvidenceBatch, EvidenceContext, EvidenceRecord, Holder, JobId, MAX_RECORDS,
+    Refused,
+};
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::sqlite::rows::read_work;
+use crate::sqlite::rows::{JobRow, StoredEnd, read_work};
 use crate::sqlite::values::{inconsistent, nanos};
 use crate::sqlite::writer::Session;
 use crate::{Bound, StoreError};
@@ -19,7 +22,11 @@ pub(in crate::sqlite) fn bind(
     let connection = session.connection();
     let row = session.job(job)?;
     let policy = session.policy(row.policy)?;
-    row.run(&policy)?.authorize(holder, now)?;
+    let run = row.run(&policy)?;
+    if run.live().is_none_or(|live| *live.id() != holder.attempt) {
+        return repeated(connection, &row, holder, batch);
+    }
+    run.authorize(holder, now)?;
     let work = read_work(connection, row.work)?;
     let task = work.coding().ok_or(Refused::WrongKind {
         kind: row.view.kind,
@@ -35,8 +42,6 @@ pub(in crate::sqlite) fn bind(
         .ok_or_else(|| inconsistent("a live attempt", "it has no row"))?
         .seq;
 
-    let mut find = connection
-        .prepare_cached("SELECT record FROM evidence WHERE attempt = ?1 AND evidence_id = ?2")?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO evidence (attempt, evidence_id, record, bound_at) VALUES (?1, ?2, ?3, ?4)",
     )?;
@@ -47,10 +52,7 @@ pub(in crate::sqlite) fn bind(
     for record in batch.records() {
         let canonical = record.canonical();
         let id = record.evidence_id.as_str();
-        let stored: Option<String> = find
-            .query_row(params![attempt, id], |row| row.get(0))
-            .optional()?;
-        match stored {
+        match find(connection, attempt, record)? {
             Some(stored) if stored == canonical => bound.repeated += 1,
             Some(_) => {
                 return Err(StoreError::EvidenceConflict {
@@ -70,4 +72,55 @@ pub(in crate::sqlite) fn bind(
         return Err(StoreError::TooMuchEvidence);
     }
     Ok(bound)
+}
+
+/// Accepts records that an attempt of this slot had when it ended with a result.
+fn repeated(
+    connection: &Connection,
+    job: &JobRow,
+    holder: &Holder,
+    batch: &EvidenceBatch,
+) -> Result<Bound, StoreError> {
+    let (attempt, stored) = StoredEnd::of(connection, job, holder)?.ok_or(Refused::Superseded)?;
+    match stored.status {
+        AttemptStatus::Succeeded
+        | AttemptStatus::TerminalFailed
+        | AttemptStatus::RetryableFailed => {}
+        AttemptStatus::Leased | AttemptStatus::Expired | AttemptStatus::Cancelled => {
+            return Err(Refused::Superseded.into());
+        }
+    }
+    for record in batch.records() {
+        match find(connection, attempt, record)? {
+            Some(stored) if stored == record.canonical() => {}
+            Some(_) => {
+                return Err(StoreError::EvidenceConflict {
+                    evidence_id: record.evidence_id,
+                });
+            }
+            None => {
+                return Err(StoreError::Refused(Refused::Immutable {
+                    status: stored.status,
+                }));
+            }
+        }
+    }
+    Ok(Bound {
+        added: 0,
+        repeated: batch.records().len(),
+    })
+}
+
+/// The stored form of a record with the same id.
+fn find(
+    connection: &Connection,
+    attempt: i64,
+    record: &EvidenceRecord,
+) -> Result<Option<String>, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT record FROM evidence WHERE attempt = ?1 AND evidence_id = ?2")?
+        .query_row(params![attempt, record.evidence_id.as_str()], |row| {
+            row.get(0)
+        })
+        .optional()?)
 }

@@ -4,6 +4,7 @@
 pub(super) mod claim;
 pub(super) mod complete;
 pub(super) mod evidence;
+pub(super) mod hand_over;
 pub(super) mod lease;
 pub(super) mod owner;
 pub(super) mod pools;

@@ -2,6 +2,7 @@
 
 mod claims;
 mod evidence;
+mod hand_over;
 mod leases;
 mod owner;
 mod pools;
