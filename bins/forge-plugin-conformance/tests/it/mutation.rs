@@ -145,6 +145,65 @@ fn c12_mutation_score() {
     assert!(odd.is_empty(), "{}", odd.join("\n"));
 }
 
+/// The mutants of one idea, each caught by the scenario that is named after its rule.
+fn each_is_caught(rules: &[&str]) {
+    let home = tempfile::tempdir().unwrap();
+    let odd: Vec<String> = rules
+        .iter()
+        .filter_map(|rule| trial(home.path(), rule).err())
+        .collect();
+    assert!(odd.is_empty(), "{}", odd.join("\n"));
+}
+
+#[test]
+fn c03_a_plugin_that_needs_a_frame_in_one_piece_is_caught() {
+    each_is_caught(&["byte-by-byte", "frames-in-one-write"]);
+}
+
+#[test]
+fn c04_a_plugin_that_takes_no_input_for_success_is_caught() {
+    each_is_caught(&["eof-at-once", "stdin-closed-early"]);
+}
+
+#[test]
+fn c05_a_plugin_that_does_not_notice_a_closed_pipe_is_caught() {
+    each_is_caught(&["reader-gone"]);
+}
+
+#[test]
+fn c06_a_plugin_that_takes_half_a_frame_for_success_is_caught() {
+    each_is_caught(&[
+        "eof-mid-initialize",
+        "eof-after-initialize",
+        "eof-mid-execute",
+    ]);
+}
+
+#[test]
+fn c07_a_plugin_that_loses_its_result_to_a_slow_reader_is_caught() {
+    each_is_caught(&["slow-reader"]);
+}
+
+#[test]
+fn c08_a_plugin_that_stays_after_its_input_ended_is_caught() {
+    each_is_caught(&["exit-in-time", "exit-in-time/stays"]);
+}
+
+#[test]
+fn c09_a_plugin_that_leaves_a_process_behind_is_caught() {
+    each_is_caught(&["no-descendant", "no-descendant/holds-output"]);
+}
+
+#[test]
+fn c10_a_plugin_that_writes_elsewhere_is_caught() {
+    each_is_caught(&["no-writes-outside"]);
+}
+
+#[test]
+fn c11_a_plugin_that_answers_differently_each_time_is_caught() {
+    each_is_caught(&["identical-on-repeat"]);
+}
+
 /// Runs everything against the plugin that breaks no rule. A time that was missed on a busy
 /// machine is looked at again; a plugin that is really slow misses it every time.
 fn keeps_everything(operation: &str, skipped: &[&str]) {
