@@ -71,7 +71,7 @@ async fn main() {
             ms(candidate)
         );
         println!(
-            "{name:5} candidate to result, with removal  {:8.1}",
+            "{name:5} candidate to result               {:8.1}",
             ms(result)
         );
     }
@@ -117,14 +117,17 @@ async fn measure(prepared: u16) -> [Duration; 3] {
             times[1].push(candidate.saturating_sub(end));
             times[2].push(done.saturating_sub(candidate));
         }
-        let waiting = usize::from(prepared) * 2;
-        until("the workspace made ahead", || {
-            bed.leftovers().len() == waiting
-        })
-        .await;
+        until("the workspace made ahead", || is_ready(&bed, prepared)).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     times.map(median)
+}
+
+/// Whether the workspaces made ahead are whole, and nothing is left of the job before.
+fn is_ready(bed: &Bed, prepared: u16) -> bool {
+    let found = bed.in_folders();
+    let whole = found.iter().filter(|path| path.join(".git/HEAD").exists());
+    whole.count() == usize::from(prepared) && found.len() == usize::from(prepared) * 2
 }
 
 fn fill(bed: &mut Bed) {
@@ -133,7 +136,7 @@ fn fill(bed: &mut Bed) {
         fs::create_dir_all(&folder).unwrap();
         fs::write(
             folder.join(format!("f{index}")),
-            format!("{index}\n").repeat(200),
+            format!("line of file {index}\n").repeat(40),
         )
         .unwrap();
     }

@@ -14,11 +14,16 @@ use crate::{
     base::unexpected,
     head,
     index::{self, Facts, ObjectName},
-    leftovers::{REMOVED_PREFIX, WORKTREE_PREFIX},
     plugin_git,
     private_git::{self, PrivateGit},
     untouched,
 };
+
+/// What the names of workspace folders begin with.
+pub const WORKTREE_PREFIX: &str = "forge-worktree-";
+
+/// What the names of folders begin with that only wait for their removal.
+pub const REMOVED_PREFIX: &str = "forge-removed-";
 
 /// An index larger than this has more than some ten million entries.
 const INDEX_BYTES: u64 = 2 << 30;

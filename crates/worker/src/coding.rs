@@ -21,8 +21,8 @@ use crate::acceptance::{AcceptedCoding, Terms};
 use crate::checks::{CheckBench, Verdict, run_checks};
 use crate::evidence::Recorder;
 use crate::execution::{CleanUp, Control, Execution, Task};
+use crate::place::Place;
 use crate::plugin::chain;
-use crate::ready_workspaces::Place;
 use crate::runner::Bench;
 use crate::runtime_dir::RuntimeDir;
 
@@ -58,6 +58,7 @@ pub(crate) async fn run_coding(job: CodingJob) -> Execution {
         evidence,
         completion,
         cleanup: Some(Box::new(Removal {
+            bench: job.bench,
             place,
             limit,
             recorder,
@@ -143,24 +144,27 @@ impl CodingJob {
         let git = self.git();
         let task = &self.coding.task;
         let branch = &self.coding.target.default_branch;
-        let base = git
-            .check_base(&self.coding.repository, task.base_sha(), branch)
-            .await;
-        let base = base.map_err(|error| {
-            if error.is_invalid_task() {
-                Failure {
-                    result: WorkerFailure::InvalidTask,
-                    reason: None,
-                    took: Duration::ZERO,
-                    detail: chain(&error),
+        let (ready, removals) = (&self.bench.ready, &self.bench.removals);
+        let repository = &self.coding.repository;
+        let (base, waiting) = tokio::join!(
+            git.check_base(repository, task.base_sha(), branch),
+            ready.take(repository, removals)
+        );
+        let base = match base {
+            Ok(base) => base,
+            Err(error) => {
+                if let Some(place) = waiting {
+                    ready.give_back(place, removals).await;
                 }
-            } else {
-                step.error(&error)
+                return Err(unusable_base(&step, &error));
             }
-        })?;
-        let waiting = self.bench.ready.take(&git, &base).await;
-        self.bench.ready.refill(&self.bench, &base, over);
-        if let Some(place) = waiting {
+        };
+        let place = match waiting {
+            Some(place) => ready.bring(place, &git, &base, removals).await,
+            None => None,
+        };
+        ready.refill(&self.bench, &base, over);
+        if let Some(place) = place {
             return Ok(place);
         }
         let step = Step::begin(Reason::RuntimeSetupFailed);
@@ -278,24 +282,40 @@ impl CodingJob {
         subject: Option<CommitSubject>,
         step: &Step,
     ) -> Result<GitSha, Failure> {
-        workspace
-            .verify_unchanged(snapshot)
-            .await
-            .map_err(|error| step.error(&error))?;
         let subject = match subject {
             Some(subject) => subject,
             None => CommitSubject::new(DEFAULT_SUBJECT).map_err(|error| step.error(&error))?,
         };
         let author = self.coding.task.author().map(identity);
+        // A commit without a ref is nothing that anybody could take for a candidate.
+        let (verified, draft) = tokio::join!(
+            workspace.verify_unchanged(snapshot),
+            workspace.draft(snapshot, &subject, author.as_ref())
+        );
+        verified.map_err(|error| step.error(&error))?;
+        let draft = draft.map_err(|error| step.error(&error))?;
         let name = CandidateRef::new(self.key.job_id.into(), self.key.attempt_id.into());
         // A Worker that slept through its lease must leave no ref of it.
         if !self.control.fence.holds(cli_shell::clock::instant()) {
             return Err(step.failed(step.reason, "the lease no longer holds".to_owned()));
         }
         workspace
-            .commit(snapshot, &subject, author.as_ref(), &name)
+            .publish(&draft, &name)
             .await
             .map_err(|error| step.error(&error))
+    }
+}
+
+fn unusable_base(step: &Step, error: &GitError) -> Failure {
+    if error.is_invalid_task() {
+        Failure {
+            result: WorkerFailure::InvalidTask,
+            reason: None,
+            took: Duration::ZERO,
+            detail: chain(error),
+        }
+    } else {
+        step.error(error)
     }
 }
 
@@ -330,8 +350,9 @@ fn agent_report(report: &Report) -> Result<AgentReport, String> {
     AgentReport::new(summary, changes).map_err(|error| error.to_string())
 }
 
-/// Removes the folders of a job.
+/// Puts the folders of a job aside; they are removed in the background.
 struct Removal {
+    bench: Arc<Bench>,
     place: Place,
     limit: Duration,
     recorder: Recorder,
@@ -342,13 +363,14 @@ impl CleanUp for Removal {
     fn run(self: Box<Self>) -> Task<Option<EvidenceRecord>> {
         Box::pin(async move {
             let Self {
+                bench,
                 place,
                 limit,
                 recorder,
                 over: _over,
             } = *self;
             let since = Instant::now();
-            let detail = match timeout(limit, place.remove()).await {
+            let detail = match timeout(limit, bench.removals.put_aside(place)).await {
                 Ok(Ok(())) => return None,
                 Ok(Err(error)) => chain(&error),
                 Err(_) => format!("not done within {limit:?}"),
@@ -356,22 +378,5 @@ impl CleanUp for Removal {
             tracing::warn!(%detail, "clean-up failed, the next start of the Worker sweeps");
             Some(recorder.event(Reason::CleanupFailed, since.elapsed()))
         })
-    }
-}
-
-impl Place {
-    /// Removes the workspace, then what it was made in.
-    pub(crate) async fn remove(self) -> Result<(), GitError> {
-        let Self { workspace, runtime } = self;
-        let removed = workspace.remove().await;
-        let closed = tokio::task::spawn_blocking(move || runtime.close()).await;
-        removed?;
-        match closed {
-            Ok(closed) => Ok(closed?),
-            Err(error) => Err(GitError::Io {
-                action: "remove the folder of a job",
-                source: std::io::Error::other(error),
-            }),
-        }
     }
 }

@@ -1,48 +1,52 @@
 //! Workspaces made ahead of the job that will use them, so that a lease finds one waiting.
 //!
 //! A repository is served once a job has used it; the next workspace is made while that job's
-//! plugin is busy, at its base. A job with another base moves it there at the cost of what
-//! differs.
+//! plugin is busy or its slot idles, at its base. A job with another base moves it there at the
+//! cost of what differs. Each is used once, and only if nobody has touched it since: otherwise it
+//! is thrown away, and the job makes its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use git_workspace::{Base, Git, GitError, Workspace};
+use git_workspace::{Base, Git};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::place::Place;
 use crate::plugin::chain;
+use crate::removals::Removals;
 use crate::runner::Bench;
-use crate::runtime_dir::RuntimeDir;
+
+/// For how many repositories places wait; what was used longest ago makes room for another.
+const REPOSITORIES: usize = 8;
 
 /// A job that takes longer than this is worth making the next workspace beside it; a shorter one
 /// is not to be slowed down by it.
 const HEAD_START: Duration = Duration::from_secs(2);
 
-/// Where a job works: its files, and the private folder beside them.
-///
-/// The order of the fields matters: the workspace keeps its git directory in the folder.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) workspace: Workspace,
-    pub(crate) runtime: RuntimeDir,
-}
-
 /// The places that wait, by repository.
 #[derive(Debug)]
 pub(crate) struct ReadyWorkspaces {
     wanted: usize,
-    waiting: Mutex<BTreeMap<PathBuf, Shelf>>,
+    waiting: Mutex<Waiting>,
     makers: TaskTracker,
     closing: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    shelves: BTreeMap<PathBuf, Shelf>,
+    uses: u64,
 }
 
 #[derive(Debug, Default)]
 struct Shelf {
     places: Vec<Place>,
     making: usize,
+    /// When it was used last, in uses of any.
+    used: u64,
 }
 
 impl ReadyWorkspaces {
@@ -56,9 +60,29 @@ impl ReadyWorkspaces {
         }
     }
 
-    /// Takes a place of the base's repository and brings it to the base.
-    pub(crate) async fn take(&self, git: &Git, base: &Base) -> Option<Place> {
-        let mut place = self.with_shelf(base, |shelf| shelf.places.pop())?;
+    /// Takes a place of the repository that is as it was made, and throws away those that are not.
+    pub(crate) async fn take(&self, repository: &Path, removals: &Removals) -> Option<Place> {
+        loop {
+            let place = self.lock().shelves.get_mut(repository)?.places.pop()?;
+            if place.is_as_made().await {
+                return Some(place);
+            }
+            tracing::warn!(
+                workspace = %place.workspace.path().display(),
+                "a workspace made ahead is not as it was made, and thrown away"
+            );
+            removals.later(place).await;
+        }
+    }
+
+    /// Brings a place to the base. One that cannot be brought there is thrown away.
+    pub(crate) async fn bring(
+        &self,
+        mut place: Place,
+        git: &Git,
+        base: &Base,
+        removals: &Removals,
+    ) -> Option<Place> {
         place.workspace.set_git(git.clone());
         if place.workspace.base() == base {
             return Some(place);
@@ -67,22 +91,32 @@ impl ReadyWorkspaces {
             Ok(()) => Some(place),
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "a workspace made ahead is of no use");
-                discard(place).await;
+                removals.later(place).await;
                 None
             }
+        }
+    }
+
+    /// Takes a place back that no job has used.
+    pub(crate) async fn give_back(&self, place: Place, removals: &Removals) {
+        let base = place.workspace.base().clone();
+        if let Some(unwanted) = self.put(&base, Some(place), 0) {
+            removals.later(unwanted).await;
         }
     }
 
     /// Has places made until there are enough for the repository of `base`: once the job has
     /// run for a while or is `over`.
     pub(crate) fn refill(&self, bench: &Arc<Bench>, base: &Base, over: &CancellationToken) {
-        let missing = self.with_shelf(base, |shelf| {
-            let missing = self
-                .wanted
-                .saturating_sub(shelf.places.len() + shelf.making);
-            shelf.making += missing;
-            missing
-        });
+        if self.wanted == 0 {
+            return;
+        }
+        let (missing, unwanted) = self.lock().order(base.repository().path(), self.wanted);
+        for place in unwanted {
+            let bench = Arc::clone(bench);
+            self.makers
+                .spawn(async move { bench.removals.later(place).await });
+        }
         for _ in 0..missing {
             let (bench, base, over) = (Arc::clone(bench), base.clone(), over.clone());
             self.makers.spawn(async move {
@@ -91,67 +125,66 @@ impl ReadyWorkspaces {
                     () = over.cancelled() => {}
                     () = tokio::time::sleep(HEAD_START) => {}
                 }
-                let made = make(&bench, &base).await;
-                bench.ready.put(&base, made).await;
+                let made = Place::make(&bench.git, &bench.host, &base)
+                    .await
+                    .map_err(|error| tracing::warn!(error = %chain(&error), "cannot make a workspace ahead"))
+                    .ok();
+                if let Some(unwanted) = bench.ready.put(&base, made, 1) {
+                    bench.removals.later(unwanted).await;
+                }
             });
         }
     }
 
-    /// Makes no more, and removes those that wait.
-    pub(crate) async fn close(&self) {
+    /// Makes no more, and has those removed that wait.
+    pub(crate) async fn close(&self, removals: &Removals) {
         self.closing.cancel();
         self.makers.close();
         self.makers.wait().await;
-        let shelves = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *waiting)
-        };
+        let shelves = std::mem::take(&mut self.lock().shelves);
         for place in shelves.into_values().flat_map(|shelf| shelf.places) {
-            discard(place).await;
+            removals.later(place).await;
         }
     }
 
-    async fn put(&self, base: &Base, made: Result<Place, GitError>) {
-        let made = made
-            .map_err(
-                |error| tracing::warn!(error = %chain(&error), "cannot make a workspace ahead"),
-            )
-            .ok();
+    /// Puts a place on its shelf, the result of `made` orders. It comes back if nobody wants it.
+    fn put(&self, base: &Base, place: Option<Place>, made: usize) -> Option<Place> {
         let closed = self.closing.is_cancelled();
-        let unwanted = self.with_shelf(base, |shelf| {
-            shelf.making = shelf.making.saturating_sub(1);
-            if closed {
-                return made;
-            }
-            shelf.places.extend(made);
-            None
-        });
-        if let Some(place) = unwanted {
-            discard(place).await;
+        let mut waiting = self.lock();
+        // A shelf that was cleared away meanwhile is not wanted any more.
+        let Some(shelf) = waiting.shelves.get_mut(base.repository().path()) else {
+            return place;
+        };
+        shelf.making = shelf.making.saturating_sub(made);
+        if closed || shelf.places.len() >= self.wanted {
+            return place;
         }
+        shelf.places.extend(place);
+        None
     }
 
-    fn with_shelf<T>(&self, base: &Base, then: impl FnOnce(&mut Shelf) -> T) -> T {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        then(
-            waiting
-                .entry(base.repository().path().to_owned())
-                .or_default(),
-        )
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn make(bench: &Bench, base: &Base) -> Result<Place, GitError> {
-    let runtime = RuntimeDir::make(&bench.host.runtime_root).await?;
-    let workspace = bench
-        .git
-        .prepare(base, &bench.host.worktree_root, runtime.path())
-        .await?;
-    Ok(Place { workspace, runtime })
-}
-
-async fn discard(place: Place) {
-    if let Err(error) = place.remove().await {
-        tracing::warn!(error = %chain(&error), "cannot remove a workspace");
+impl Waiting {
+    /// Notes a use of the repository. Gives how many places are to be made for it, and those of
+    /// other repositories that are not worth their room any more.
+    fn order(&mut self, repository: &Path, wanted: usize) -> (usize, Vec<Place>) {
+        self.uses += 1;
+        let shelf = self.shelves.entry(repository.to_owned()).or_default();
+        shelf.used = self.uses;
+        let missing = wanted.saturating_sub(shelf.places.len() + shelf.making);
+        shelf.making += missing;
+        let mut unwanted = Vec::new();
+        while self.shelves.len() > REPOSITORIES {
+            let oldest = self.shelves.iter().min_by_key(|(_, shelf)| shelf.used);
+            let Some(oldest) = oldest.map(|(path, _)| path.clone()) else {
+                break;
+            };
+            unwanted.extend(self.shelves.remove(&oldest).map(|shelf| shelf.places));
+        }
+        (missing, unwanted.into_iter().flatten().collect())
     }
 }

@@ -15,6 +15,7 @@ use crate::config::{Host, WorkerConfig};
 use crate::execution::{Control, Execution, Executor, Task};
 use crate::plugin::PluginRunner;
 use crate::ready_workspaces::ReadyWorkspaces;
+use crate::removals::Removals;
 
 /// What all jobs of a Worker share.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub(crate) struct Bench {
     pub(crate) plugins: PluginRunner,
     pub(crate) git: Git,
     pub(crate) ready: ReadyWorkspaces,
+    pub(crate) removals: Removals,
 }
 
 /// The executor of a running Worker.
@@ -39,6 +41,7 @@ impl JobRunner {
         );
         Self(Arc::new(Bench {
             ready: ReadyWorkspaces::new(config.prepared_workspaces),
+            removals: Removals::new(),
             config,
             host,
             plugins: PluginRunner {
@@ -49,9 +52,10 @@ impl JobRunner {
         }))
     }
 
-    /// Removes the workspaces that were made ahead.
+    /// Removes the workspaces that were made ahead, and what is left of earlier jobs.
     pub(crate) async fn close(&self) {
-        self.0.ready.close().await;
+        self.0.ready.close(&self.0.removals).await;
+        self.0.removals.close().await;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use git_workspace::REMOVED_PREFIX;
 use safe_fs::{PrivateTempDir, SafeFsError, private_dir};
 
 /// What the names of these folders begin with.
@@ -52,6 +53,18 @@ impl RuntimeDir {
             ("TMPDIR".into(), self.tmp().into()),
             ("XDG_CACHE_HOME".into(), self.cache().into()),
         ]
+    }
+
+    /// Whether all that it was made with is still there.
+    pub(crate) fn is_whole(&self) -> bool {
+        [self.home(), self.tmp(), self.cache()]
+            .iter()
+            .all(|path| path.is_dir())
+    }
+
+    /// Gives the folder a name under which nothing looks for it any more.
+    pub(crate) fn put_aside(&mut self) -> Result<(), SafeFsError> {
+        self.0.put_aside(REMOVED_PREFIX)
     }
 
     /// Removes the folder.

@@ -188,18 +188,25 @@ impl Bed {
         Worker { child, log }
     }
 
-    /// What is in the Worker's folders beside its locks.
+    /// What is in the Worker's folders beside its locks and what only waits for its removal.
     pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
-        let mut left = Vec::new();
+        let mut left = self.in_folders();
+        left.retain(|path| !path.display().to_string().contains("/forge-removed-"));
+        left
+    }
+
+    /// What is in the Worker's folders beside its locks.
+    pub(crate) fn in_folders(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
         for folder in ["worktrees", "runtime"] {
             for entry in fs::read_dir(self.root.join(folder)).unwrap() {
                 let entry = entry.unwrap();
                 if entry.file_name() != ".forge-worker.lock" {
-                    left.push(entry.path());
+                    found.push(entry.path());
                 }
             }
         }
-        left
+        found
     }
 
     pub(crate) fn candidate_refs(&self) -> String {

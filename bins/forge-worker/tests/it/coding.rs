@@ -272,5 +272,5 @@ async fn workspaces_made_ahead_serve_later_jobs_also_at_another_base() {
     }
     worker.signal(rustix::process::Signal::TERM);
     assert_eq!(worker.ended().await.code(), Some(0));
-    assert!(bed.leftovers().is_empty(), "{:?}", bed.leftovers());
+    assert!(bed.in_folders().is_empty(), "{:?}", bed.in_folders());
 }

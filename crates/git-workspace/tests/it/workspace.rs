@@ -1,8 +1,8 @@
 //! What a plugin finds in a workspace, and what is left in the repository and the roots.
 
-use std::{os::unix::fs::symlink, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
-use git_workspace::{GitError, GitLimits, remove_leftovers};
+use git_workspace::{GitError, GitLimits};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Lab, candidate, main_branch, raw_in, subject};
@@ -246,25 +246,27 @@ async fn stale_locks_of_killed_processes_do_not_stop_an_attempt() {
 }
 
 #[tokio::test]
-async fn a_dropped_workspace_leaves_nothing_and_leftovers_are_found() {
+async fn a_dropped_workspace_leaves_nothing() {
     let lab = Lab::new();
-    let keep = lab.root.join("keep");
-    fs_err::create_dir(&keep).unwrap();
     drop(lab.workspace().await);
-    assert_eq!(fs_err::read_dir(&lab.worktrees).unwrap().count(), 0);
+    for root in [&lab.worktrees, &lab.runtime] {
+        assert_eq!(fs_err::read_dir(root).unwrap().count(), 0);
+    }
+}
 
-    // A killed Worker runs no destructors.
-    std::mem::forget(lab.workspace().await);
-    symlink(&keep, lab.worktrees.join("forge-worktree-link")).unwrap();
-    fs_err::create_dir(lab.worktrees.join("of-the-operator")).unwrap();
-    let removed = remove_leftovers(&lab.worktrees).await.unwrap();
-    assert_eq!(removed.len(), 2);
-    assert!(keep.exists());
-    let left: Vec<_> = fs_err::read_dir(&lab.worktrees)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(left, ["of-the-operator"]);
+#[tokio::test]
+async fn a_workspace_put_aside_is_where_nobody_looks_until_it_is_removed() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let before = workspace.path().to_owned();
+    workspace.put_aside().unwrap();
+    assert!(!before.exists());
+    let name = workspace.path().file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with(git_workspace::REMOVED_PREFIX), "{name}");
+    workspace.remove().await.unwrap();
+    for root in [&lab.worktrees, &lab.runtime] {
+        assert_eq!(fs_err::read_dir(root).unwrap().count(), 0);
+    }
 }
 
 #[tokio::test]
