@@ -45,6 +45,14 @@ pub enum GateError {
         /// The address of the configuration.
         address: String,
     },
+    /// The metrics would be told to other machines without a token.
+    #[error(
+        "`metrics_without_token` is for a listener on loopback, and `{address}` can be reached from other machines; give the scraper the owner's token instead"
+    )]
+    OpenMetrics {
+        /// The address of the configuration.
+        address: String,
+    },
     /// The certificate or its key cannot be used.
     #[error("failed to load the certificate `{certificate}`", certificate = certificate.display())]
     Tls {

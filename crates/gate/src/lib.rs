@@ -13,6 +13,8 @@ mod error;
 mod http;
 mod link;
 mod log;
+mod metrics;
+mod pools;
 mod random;
 mod serve;
 mod server;
@@ -20,6 +22,7 @@ mod state;
 mod timekeeper;
 mod tokens;
 mod wake;
+mod why;
 
 pub use activity::{LiveActivity, MAX_ATTEMPTS, Performer, Recorded, StageReached};
 pub use cli::{command, main_from};

@@ -1,8 +1,8 @@
 //! The log: one event for each step of a job, under the names that operators
 //! search for. No token, path, task text or output is ever an argument here.
 
-use forge_domain::{AttemptId, FailureCode, JobId, JobStatus, SlotId};
-use gate_store::{EndedLease, JobView};
+use forge_domain::{AttemptId, FailureCode, JobId, JobStatus, PoolId, SlotId};
+use gate_store::{EndedLease, JobView, Pause};
 
 use crate::error::GateError;
 
@@ -71,6 +71,16 @@ pub(crate) fn evidence_bound(job: &JobId, attempt: &AttemptId, slot: &SlotId, re
 /// Live activity that is not shown: too many attempts have some.
 pub(crate) fn activity_dropped(attempt: &AttemptId, slot: &SlotId, total: u64) {
     lifecycle!("activity_dropped", attempt_id = %attempt, worker_id = %slot, total);
+}
+
+pub(crate) fn pool_paused(pool: &PoolId, pause: &Pause) {
+    let reason = pause.reason.as_ref().map(|reason| short(reason.as_str()));
+    let reason = reason.unwrap_or_default();
+    lifecycle!("pool_paused", pool = %pool, since = %pause.since, reason);
+}
+
+pub(crate) fn pool_resumed(pool: &PoolId) {
+    lifecycle!("pool_resumed", pool = %pool);
 }
 
 /// A message that was refused; the Worker hears only that it was.

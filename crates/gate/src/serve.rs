@@ -73,6 +73,10 @@ impl Host {
                 "tokens and tasks cross the network in plain text: `allow_plain_listener` is set"
             );
         }
+        if config.metrics_without_token && !private {
+            let address = config.listen.to_string();
+            return Err(GateError::OpenMetrics { address });
+        }
         Ok(host)
     }
 }
@@ -99,6 +103,9 @@ impl Gate {
             &config.allowed_origins,
         );
         let state = GateState::new(config, Arc::new(store), host.tokens, rules, clock)?;
+        for lease in &recovery.expired {
+            state.metrics().expired(lease);
+        }
         Ok(Self {
             state,
             listener,
@@ -149,6 +156,7 @@ impl Gate {
             tls: tls.map(Arc::new),
             deadlines: state.deadlines(),
             connections: MAX_CONNECTIONS,
+            open: state.metrics().connections(),
             tasks: state.tasks().clone(),
             stopping: state.stopping().clone(),
             killed: state.killed().clone(),

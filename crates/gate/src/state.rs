@@ -1,6 +1,7 @@
 //! What all handlers and connections share.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::activity::{LiveActivity, StageReached};
 use crate::config::GateConfig;
 use crate::error::GateError;
 use crate::http::HostRules;
+use crate::metrics::{Measured, Metrics};
 use crate::server::deadlines::Deadlines;
 use crate::tokens::Tokens;
 use crate::wake::Bells;
@@ -28,7 +30,10 @@ pub struct GateState {
 }
 
 struct Inner {
-    store: Arc<dyn Store>,
+    store: Measured,
+    metrics: Arc<Metrics>,
+    database: Option<PathBuf>,
+    metrics_without_token: bool,
     clock: Clock,
     tokens: Tokens,
     hosts: HostRules,
@@ -74,9 +79,14 @@ impl GateState {
             concurrency: worker.concurrency,
         };
         let workers = &config.workers;
+        let pools = workers.iter().map(|worker| &worker.pool);
+        let metrics = Arc::new(Metrics::new(clock(), pools));
         Ok(Self {
             inner: Arc::new(Inner {
-                store,
+                store: Measured::new(store, Arc::clone(&metrics)),
+                metrics,
+                database: config.database.path().map(Path::to_owned),
+                metrics_without_token: config.metrics_without_token,
                 clock,
                 tokens,
                 hosts,
@@ -123,7 +133,21 @@ impl GateState {
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
-        &*self.inner.store
+        &self.inner.store
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
+    /// Whether the metrics are told to everybody who reaches the listener.
+    pub(crate) fn metrics_are_open(&self) -> bool {
+        self.inner.metrics_without_token
+    }
+
+    /// The file of the database, if there is one.
+    pub(crate) fn database(&self) -> Option<&Path> {
+        self.inner.database.as_deref()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -183,6 +207,11 @@ impl GateState {
 
     pub(crate) fn repository_policy(&self, id: &RepositoryId) -> Option<Arc<ResolvedPolicy>> {
         self.inner.policies.get(id).cloned()
+    }
+
+    /// Whether the configuration has this pool.
+    pub(crate) fn has_pool(&self, pool: &PoolId) -> bool {
+        self.inner.bells.of(pool).is_some()
     }
 
     /// The pool of a slot, if the configuration has that slot.

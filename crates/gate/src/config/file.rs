@@ -53,6 +53,8 @@ pub struct GateConfig {
     pub allowed_hosts: Option<BTreeSet<String>>,
     /// Origins beside the Gate's own that a browser may send from.
     pub allowed_origins: BTreeSet<String>,
+    /// Whether `/metrics` is answered without a token; on loopback only.
+    pub metrics_without_token: bool,
     /// How to write the log, if the file decides it.
     pub log_format: LogFormat,
 }
@@ -133,6 +135,7 @@ impl GateConfig {
             allow_plain_listener: fields.opt_bool("allow_plain_listener")?.unwrap_or(false),
             allowed_hosts: names(&mut fields, "allowed_hosts", host_name)?,
             allowed_origins: names(&mut fields, "allowed_origins", origin)?.unwrap_or_default(),
+            metrics_without_token: fields.opt_bool("metrics_without_token")?.unwrap_or(false),
             log_format: log_format(&mut fields)?,
         };
         fields.end()?;
@@ -148,6 +151,12 @@ impl GateConfig {
             return Err(FieldError::invalid(
                 "listen",
                 "can be reached from other machines and `tls` is not configured; configure `tls`, listen on loopback, or set `allow_plain_listener` if something in front of the Gate protects the connection",
+            ));
+        }
+        if self.metrics_without_token && self.listen.is_surely_public() {
+            return Err(FieldError::invalid(
+                "metrics_without_token",
+                "is for a listener on loopback; elsewhere the scraper needs the owner's token",
             ));
         }
         Ok(())

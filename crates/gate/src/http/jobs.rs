@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use forge_domain::{AttemptId, JobId, JobKind, JobStatus};
 use gate_store::{JobView, Retried};
+use serde::Serialize;
 
 use super::answer::{ApiError, json};
 use super::body;
@@ -14,6 +15,7 @@ use super::views::{Evidence, FullResult, Job, JournalEntry, Status};
 use crate::log;
 use crate::random;
 use crate::state::GateState;
+use crate::why::{Waiting, why};
 
 /// The largest result that is answered whole.
 const MAX_RESULT_BYTES: usize = 1 << 20;
@@ -25,7 +27,21 @@ type Answer = Result<Response, ApiError>;
 /// `GET /v1/jobs/{id}`
 pub(super) async fn job(State(state): State<GateState>, Path(id): Path<String>) -> Answer {
     let job = find(&state, &id).await?;
-    Ok(json(StatusCode::OK, &Job::of(&job, &state)))
+    let waiting = why(&state, &job).await?;
+    let explained = Explained {
+        job: Job::of(&job, &state),
+        waiting,
+    };
+    Ok(json(StatusCode::OK, &explained))
+}
+
+/// A job and, if it waits, why.
+#[derive(Serialize)]
+struct Explained<'a> {
+    #[serde(flatten)]
+    job: Job<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<Waiting>,
 }
 
 /// `GET /v1/jobs/{id}/status`
@@ -178,7 +194,7 @@ fn not_terminal(status: JobStatus) -> ApiError {
 }
 
 /// Nothing, or an object without fields.
-async fn expect_no_body(
+pub(super) async fn expect_no_body(
     state: &GateState,
     headers: &HeaderMap,
     body: Body,

@@ -3,7 +3,7 @@
 //! away. Owner routes add the token and forbid caching.
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -36,6 +36,19 @@ pub(super) fn around(routes: Router<GateState>, state: &GateState) -> Router<Gat
             tracing::error!(component = "gate", "a handler panicked");
             ApiError::failed().into_response()
         }))
+        .layer(from_fn_with_state(state.clone(), count))
+}
+
+/// Counts what is answered. The label is the route's pattern, so that no id is ever in it.
+async fn count(State(state): State<GateState>, request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let response = next.run(request).await;
+    let route = route.as_ref().map(MatchedPath::as_str);
+    state
+        .metrics()
+        .answered(&method, route, response.status().as_u16());
+    response
 }
 
 /// Wraps the routes of the owner.

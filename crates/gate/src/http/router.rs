@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 
 use super::answer::ApiError;
-use super::{health, jobs, list, middleware, proof, submit, workers};
+use super::{health, jobs, list, metrics, middleware, pools, proof, submit, workers};
 use crate::link;
 use crate::state::GateState;
 
@@ -24,11 +24,15 @@ pub fn router(state: GateState) -> Router {
             "/v1/jobs/{id}/attempts/{attempt}/evidence",
             get(jobs::evidence),
         )
+        .route("/v1/pools", get(pools::list))
+        .route("/v1/pools/{pool}/pause", post(pools::pause))
+        .route("/v1/pools/{pool}/resume", post(pools::resume))
         .route("/v1/workers", get(workers::list))
         .route("/v1/workers/{id}", get(workers::one));
     let routes = middleware::for_owner(owner, &state)
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::metrics))
         .route("/install-proof", get(proof::install_proof))
         .route(gate_link::CONNECT_PATH, get(link::connect))
         .fallback(|| async {

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::metrics::gauge::Gauge;
 use tls_files::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -39,6 +40,8 @@ pub(crate) struct Serving {
     pub(crate) tls: Option<Arc<ServerTls>>,
     pub(crate) deadlines: Deadlines,
     pub(crate) connections: usize,
+    /// How many are open.
+    pub(crate) open: Gauge,
     /// Every connection's task.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when no new request is to be taken.
@@ -62,9 +65,10 @@ pub(crate) async fn accept(listener: TcpListener, serving: Serving) {
         match accepted {
             Ok((stream, _peer)) => {
                 let connection = connection(stream, serving.clone());
+                let counted = Counted::one(&serving.open);
                 serving.tasks.spawn(async move {
                     connection.await;
-                    drop(permit);
+                    drop((permit, counted));
                 });
             }
             Err(error) => {
@@ -72,6 +76,22 @@ pub(crate) async fn accept(listener: TcpListener, serving: Serving) {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
+    }
+}
+
+/// A connection that is counted as long as it is open, however it ends.
+struct Counted(Gauge);
+
+impl Counted {
+    fn one(open: &Gauge) -> Self {
+        open.inc();
+        Self(open.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 
@@ -158,6 +178,7 @@ mod tests {
             tls: None,
             deadlines: Deadlines::default(),
             connections: 2,
+            open: Gauge::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             killed: CancellationToken::new(),

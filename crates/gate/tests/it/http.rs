@@ -20,6 +20,10 @@ const ROUTES: &[(&str, &str)] = &[
     ("POST", "/v1/jobs/0/cancel"),
     ("POST", "/v1/jobs/0/retry"),
     ("GET", "/v1/jobs/0/attempts/0/evidence"),
+    ("GET", "/v1/pools"),
+    ("POST", "/v1/pools/coding/pause"),
+    ("POST", "/v1/pools/coding/resume"),
+    ("GET", "/metrics"),
     ("GET", "/v1/workers"),
     ("GET", "/v1/workers/worker-1"),
 ];

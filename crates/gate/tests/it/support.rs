@@ -138,23 +138,17 @@ impl Rig {
     }
 
     /// Stops the Gate and starts another one on the same database.
-    pub(crate) async fn restart(self) -> Self {
-        self.restart_with(|_| {}).await
-    }
-
-    /// The same, with another configuration.
-    pub(crate) async fn restart_with(mut self, change: impl FnOnce(&mut Value)) -> Self {
+    pub(crate) async fn restart(mut self) -> Self {
         self.stop().await;
         let Self {
             dir,
             clock,
-            mut config,
+            config,
             state,
             ..
         } = self;
         // The store closes with its last owner, and a second one is refused until then.
         drop(state);
-        change(&mut config);
         Self::launch(dir, clock, config).await
     }
 

@@ -1,0 +1,159 @@
+//! Why a job has not started, for every reason of the list.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Rig, failure};
+
+async fn waiting(rig: &Rig, job: &str) -> Value {
+    rig.job(job).await["waiting"].clone()
+}
+
+/// The reason and the words of it.
+async fn told(rig: &Rig, job: &str) -> (String, String) {
+    let waiting = waiting(rig, job).await;
+    let text = |field: &str| waiting[field].as_str().unwrap_or_default().to_owned();
+    (text("reason"), text("message"))
+}
+
+fn is(told: (String, String), reason: &str, message: &str) {
+    assert_eq!((told.0.as_str(), told.1.as_str()), (reason, message));
+}
+
+#[tokio::test]
+async fn nobody_is_connected() {
+    let rig = Rig::start().await;
+    let job = rig.submit_text("x").await;
+    is(
+        told(&rig, &job).await,
+        "no_worker_connected",
+        "no Worker of pool `coding` is connected (2 slots configured)",
+    );
+    let _other = rig
+        .try_connect("worker_id=worker-2&slot=0", "other-token-canary", &[])
+        .await
+        .unwrap();
+    assert_eq!(told(&rig, &job).await.0, "no_worker_connected");
+}
+
+#[tokio::test]
+async fn nobody_is_configured() {
+    let rig = Rig::start().await;
+    let job = rig.submit_text("x").await;
+    let rig = rig
+        .restart_with(|config| {
+            config["default_pool"] = json!("other");
+            config["repositories"] = json!([]);
+            config["workers"].as_array_mut().unwrap().remove(0);
+        })
+        .await;
+    is(
+        told(&rig, &job).await,
+        "no_worker_configured",
+        "no Worker of the Gate's configuration is in pool `coding`",
+    );
+}
+
+#[tokio::test]
+async fn all_slots_are_busy_and_others_come_first() {
+    let rig = Rig::start().await;
+    let mut worker = rig.connect(0).await;
+    let running = rig.submit_text("x").await;
+    worker.lease().await;
+    let next = rig.submit_text("y").await;
+    let after = rig.submit_text("z").await;
+    let mut urgent = json!({"input": "u", "priority": 5});
+    is(
+        told(&rig, &next).await,
+        "slots_busy",
+        "the only connected slot of pool `coding` has a job; this job is next",
+    );
+    rig.post("/v1/jobs", &urgent).await;
+    let said = waiting(&rig, &after).await;
+    assert_eq!(said["ahead"], 2, "{said}");
+    is(
+        told(&rig, &after).await,
+        "slots_busy",
+        "the only connected slot of pool `coding` has a job; 2 jobs come before this one",
+    );
+    let mut second = rig.connect(1).await;
+    second.lease().await;
+    urgent["priority"] = json!(-5);
+    let last = rig.post("/v1/jobs", &urgent).await.json();
+    is(
+        told(&rig, last["id"].as_str().unwrap()).await,
+        "slots_busy",
+        "all 2 connected slots of pool `coding` have a job; 2 jobs come before this one",
+    );
+    assert_eq!(waiting(&rig, &running).await, Value::Null, "it runs");
+}
+
+#[tokio::test]
+async fn the_pool_is_paused() {
+    let rig = Rig::start().await;
+    let _idle = rig.connect(0).await;
+    let paused = json!({"reason": "the disk is swapped"});
+    rig.post("/v1/pools/coding/pause", paused).await;
+    let job = rig.submit_text("x").await;
+    is(
+        told(&rig, &job).await,
+        "pool_paused",
+        "pool `coding` is paused since 2026-01-01 00:00:00Z: the disk is swapped",
+    );
+    let said = waiting(&rig, &job).await;
+    assert_eq!(
+        (&said["since"], &said["ahead"]),
+        (&json!("2026-01-01T00:00:00Z"), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn the_next_attempt_is_not_due() {
+    let rig = Rig::start_with(|config| config["lifecycle"]["retry_base"] = json!("1m")).await;
+    let job = rig.submit_text("x").await;
+    let mut worker = rig.connect(0).await;
+    let lease = worker.lease().await;
+    worker
+        .send(failure(&lease, "execution_failed", "retryable"))
+        .await;
+    worker.ack(&lease).await;
+    is(
+        told(&rig, &job).await,
+        "next_attempt",
+        "the next attempt is due at 2026-01-01 00:01:00Z; the last one ended as `execution_failed`",
+    );
+    assert_eq!(waiting(&rig, &job).await["until"], "2026-01-01T00:01:00Z");
+    rig.pass(Duration::from_secs(61)).await;
+    worker.lease().await;
+    drop(worker);
+    rig.pass(Duration::from_secs(31)).await;
+    rig.until(&job, "retry_wait").await;
+    let (_, message) = told(&rig, &job).await;
+    assert!(
+        message.ends_with("; the last one lost its Worker"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn the_gate_stops() {
+    let mut rig = Rig::start().await;
+    let job = rig.submit_text("x").await;
+    rig.stop().await;
+    is(
+        told(&rig, &job).await,
+        "gate_stopping",
+        "the Gate is stopping",
+    );
+}
+
+#[tokio::test]
+async fn a_job_that_has_ended_waits_for_nothing() {
+    let rig = Rig::start().await;
+    let job = rig.submit_text("x").await;
+    rig.post(&format!("/v1/jobs/{job}/cancel"), "").await;
+    assert_eq!(rig.job(&job).await.get("waiting"), None);
+    let short = rig.get(&format!("/v1/jobs/{job}/status")).await.json();
+    assert_eq!(short.get("waiting"), None);
+}
