@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use cli_shell::{CliError, Secret, Ui, clock, env, exit, visible};
-use forge_client::{Change, GateClient, Settings, event_text, follow, stage_text, wrap};
+use forge_client::{
+    Change, GateClient, Settings, event_text, follow, stage_text, waiting_text, wrap,
+};
 use forge_domain::JobId;
 use process_tree::{Capture, Spec, Wrapper, capture};
 use serde_json::json;
@@ -281,6 +283,7 @@ async fn work(
         let line = match change {
             Change::Event(event) => event_text(&event.view),
             Change::Stage { activity, .. } => stage_text(&activity),
+            Change::Waiting { waiting, .. } => waiting_text(&waiting),
             Change::Lost(error) => format!("{error}; still trying"),
             Change::Found => "the Gate answers again".to_owned(),
         };

@@ -1,12 +1,12 @@
 //! What can be asked of a Gate, in types.
 
-use forge_domain::JobId;
+use forge_domain::{JobId, PoolId};
 use reqwest::StatusCode;
 use strict_json::Json;
 
 use crate::error::ClientError;
 use crate::http::{Answer, GateClient};
-use crate::view::{self, Event, Job, JobResult, Worker};
+use crate::view::{self, Event, Job, JobResult, Pool, Worker};
 
 /// An answer as it came, and what this client understands of it.
 #[derive(Debug, Clone)]
@@ -124,6 +124,49 @@ impl GateClient {
             .get_json(&["v1", "workers"], &[], "list Workers")
             .await?;
         Ok(self.seen_items(json, Worker::decode)?.0)
+    }
+
+    /// Asks for all pools.
+    ///
+    /// # Errors
+    /// The Gate cannot be asked, or knows no such question.
+    pub async fn pools(&self) -> Result<Vec<Seen<Pool>>, ClientError> {
+        let json = self.get_json(&["v1", "pools"], &[], "list pools").await?;
+        Ok(self.seen_items(json, Pool::decode)?.0)
+    }
+
+    /// Stops giving out jobs of a pool; a body is the reason.
+    pub(crate) async fn pause(
+        &self,
+        pool: &PoolId,
+        body: Option<&[u8]>,
+    ) -> Result<Seen<Pool>, ClientError> {
+        let path = ["v1", "pools", pool.as_str(), "pause"];
+        let answer = self.post(&path, body, None, "pause the pool").await;
+        self.seen_pool(answer, pool)
+    }
+
+    /// Gives out jobs of a pool again.
+    pub(crate) async fn resume(&self, pool: &PoolId) -> Result<Seen<Pool>, ClientError> {
+        let path = ["v1", "pools", pool.as_str(), "resume"];
+        let answer = self.post(&path, None, None, "resume the pool").await;
+        self.seen_pool(answer, pool)
+    }
+
+    fn seen_pool(
+        &self,
+        answer: Result<Answer, ClientError>,
+        pool: &PoolId,
+    ) -> Result<Seen<Pool>, ClientError> {
+        let answer = answer.map_err(|error| match error {
+            ClientError::Refused { code, .. } if code == "pool_not_found" => {
+                ClientError::NotFound {
+                    what: format!("pool `{pool}`"),
+                }
+            }
+            other => other,
+        })?;
+        self.seen(self.json(&answer.body)?, Pool::decode)
     }
 
     /// Cancels a job.

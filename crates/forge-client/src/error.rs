@@ -307,9 +307,9 @@ impl ClientError {
                 "the token in {place} must be the one that the Gate's `owner_token_env` or `owner_token_file` names"
             )],
             Self::Redirect { .. } => hint("if that is right, give it as `--gate-url`"),
-            Self::NotFound { .. } => {
-                hint("`forge list` shows the jobs, `forge workers` the Workers")
-            }
+            Self::NotFound { .. } => hint(
+                "`forge list` shows the jobs, `forge workers` the Workers, `forge pools` the pools",
+            ),
             Self::Unsure { key, .. } => vec![format!(
                 "run the same command with `--idempotency-key {key}`: it never makes a second job"
             )],

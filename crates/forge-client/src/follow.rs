@@ -8,7 +8,7 @@ use forge_domain::JobId;
 use crate::api::Seen;
 use crate::error::ClientError;
 use crate::http::GateClient;
-use crate::view::{Activity, Event, Job};
+use crate::view::{Activity, Event, Job, WhyWaiting};
 
 /// Something new about the job that is followed.
 #[derive(Debug)]
@@ -21,6 +21,13 @@ pub enum Change {
         attempt: Option<String>,
         /// The stage.
         activity: Activity,
+    },
+    /// Why it has not started is said in other words than before.
+    Waiting {
+        /// Why.
+        waiting: WhyWaiting,
+        /// It is another reason, not only another number.
+        is_new: bool,
     },
     /// The Gate does not answer; asking goes on.
     Lost(ClientError),
@@ -83,6 +90,8 @@ struct Told {
     events: usize,
     /// The last attempt that was in a stage, and the number of that stage.
     stage: (Option<String>, u64),
+    /// Why it has not started.
+    waiting: Option<WhyWaiting>,
 }
 
 /// One look at the job, and at its journal where something moved.
@@ -104,6 +113,16 @@ async fn look(
             told.events += 1;
             tell(Change::Event(event))?;
         }
+    }
+    let before = std::mem::replace(&mut told.waiting, job.view.waiting.clone());
+    if let Some(waiting) = job
+        .view
+        .waiting
+        .clone()
+        .filter(|now| before.as_ref() != Some(now))
+    {
+        let is_new = before.is_none_or(|before| before.reason != waiting.reason);
+        tell(Change::Waiting { waiting, is_new })?;
     }
     let attempt = &job.view.attempt_id;
     for activity in &job.view.activity {

@@ -83,6 +83,19 @@ pub(crate) fn time_of_day(time: &str) -> String {
     }
 }
 
+/// How long ago a time was, roughly.
+pub(crate) fn age(time: &str, now: Timestamp) -> String {
+    let Ok(time) = time.parse::<Timestamp>() else {
+        return cli_shell::visible(time);
+    };
+    match now.duration_since(time).as_secs() {
+        i64::MIN..60 => format!("{} s", now.duration_since(time).as_secs().max(0)),
+        seconds @ 60..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// Milliseconds in the unit that people read.
 pub(crate) fn milliseconds(duration: u64) -> String {
     match duration {
@@ -162,5 +175,16 @@ mod tests {
         assert_eq!(milliseconds(999), "999 ms");
         assert_eq!(milliseconds(1_250), "1.2 s");
         assert_eq!(milliseconds(61_000), "1 min 1 s");
+        let now: Timestamp = "2026-11-30T14:00:00Z".parse().unwrap();
+        for (time, ago) in [
+            ("2026-11-30T14:00:05Z", "0 s"),
+            ("2026-11-30T13:59:01Z", "59 s"),
+            ("2026-11-30T13:59:00Z", "1 min"),
+            ("2026-11-30T12:00:00Z", "2 h"),
+            ("2026-11-20T14:00:00Z", "10 days"),
+            ("soon", "soon"),
+        ] {
+            assert_eq!(age(time, now), ago);
+        }
     }
 }

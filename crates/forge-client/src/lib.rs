@@ -30,8 +30,12 @@ pub use follow::{Change, follow};
 pub use http::{GateClient, Settings};
 pub use layout::wrap;
 pub use options::{Connection, Waiting};
-pub use show::{checks_text, event_text, job_text, report_text, result_text, stage_text};
-pub use view::{Activity, Attempt, Event, Evidence, Job, JobResult, Report, Worker};
+pub use show::{
+    checks_text, event_text, job_text, report_text, result_text, stage_text, waiting_text,
+};
+pub use view::{
+    Activity, Attempt, Event, Evidence, Job, JobResult, Pool, Report, WhyWaiting, Worker,
+};
 pub use words::split as split_words;
 
 /// Talks to a Gate: submits tasks, follows them, fetches what they made.

@@ -5,7 +5,7 @@
 use cli_shell::{visible, visible_lines};
 
 use crate::layout::{milliseconds, moment, pairs, wrap};
-use crate::view::{Activity, Attempt, Event, Evidence, Job, JobResult, Report};
+use crate::view::{Activity, Attempt, Event, Evidence, Job, JobResult, Report, WhyWaiting};
 
 /// Describes a job.
 #[must_use]
@@ -20,6 +20,12 @@ pub fn job_text(job: &Job) -> String {
     let mut text = pairs(&[
         ("job", Some(visible(&job.id))),
         ("status", Some(status)),
+        (
+            "waiting",
+            job.waiting
+                .as_ref()
+                .map(|waiting| visible(&waiting.message)),
+        ),
         ("stage", job.activity.last().map(stage_text)),
         ("repository", value(&job.repository_id)),
         ("base", value(&job.base_sha)),
@@ -49,6 +55,12 @@ pub fn job_text(job: &Job) -> String {
 #[must_use]
 pub fn stage_text(activity: &Activity) -> String {
     visible(&activity.stage).replace('_', " ")
+}
+
+/// Says why a job has not started, in one line.
+#[must_use]
+pub fn waiting_text(waiting: &WhyWaiting) -> String {
+    format!("waiting: {}", visible(&waiting.message))
 }
 
 /// Describes a job that has ended: its attempts, their checks and the agent's report.

@@ -39,6 +39,25 @@ pub struct Job {
     pub updated_at: String,
     /// What the attempt that has it says that it is doing, oldest first.
     pub activity: Vec<Activity>,
+    /// Why it has not started, where the Gate says so.
+    pub waiting: Option<WhyWaiting>,
+}
+
+/// Why a job has not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhyWaiting {
+    /// The reason, one of the Gate's list.
+    pub reason: String,
+    /// The same in words.
+    pub message: String,
+}
+
+impl WhyWaiting {
+    /// Whether it is over in a moment: a slot is free.
+    #[must_use]
+    pub fn is_about_to_end(&self) -> bool {
+        self.reason == "starting"
+    }
 }
 
 /// A stage that a running attempt says it has reached; nobody has verified it.
@@ -112,8 +131,16 @@ impl Job {
             created_at: fields.opt_text("created_at")?.unwrap_or_default(),
             updated_at: fields.opt_text("updated_at")?.unwrap_or_default(),
             activity: activities,
+            waiting: fields.opt_object("waiting")?.map(waiting).transpose()?,
         })
     }
+}
+
+fn waiting(mut fields: Fields) -> Result<WhyWaiting, FieldError> {
+    Ok(WhyWaiting {
+        reason: fields.text("reason")?,
+        message: fields.text("message")?,
+    })
 }
 
 /// A job that has ended, with everything that is kept of it.
@@ -295,6 +322,55 @@ impl Worker {
             connected: fields.bool("connected")?,
             last_seen,
             active_job: fields.opt_text("active_job_id").ok().flatten(),
+        })
+    }
+}
+
+/// A pool, what waits in it, and its slots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Its id.
+    pub id: String,
+    /// Whether it gives out no work.
+    pub paused: bool,
+    /// Since when.
+    pub paused_since: Option<String>,
+    /// Why, in somebody's words.
+    pub pause_reason: Option<String>,
+    /// Slots of the Gate's configuration.
+    pub slots: u64,
+    /// Those that are connected.
+    pub connected: u64,
+    /// Those that have a job.
+    pub working: u64,
+    /// Those that are connected and take none.
+    pub refusing: u64,
+    /// Jobs that wait for a slot.
+    pub ready: u64,
+    /// When the oldest of them was accepted.
+    pub oldest_ready_at: Option<String>,
+    /// Jobs that wait for their next attempt.
+    pub retrying: u64,
+    /// Jobs that run.
+    pub leased: u64,
+}
+
+impl Pool {
+    pub(crate) fn decode(json: &Json) -> Result<Self, FieldError> {
+        let mut fields = object(json, "pool")?;
+        Ok(Self {
+            id: fields.text("id")?,
+            paused: fields.bool("paused")?,
+            paused_since: fields.opt_text("paused_since")?,
+            pause_reason: fields.opt_text("pause_reason")?,
+            slots: fields.u64("slots")?,
+            connected: fields.u64("connected")?,
+            working: fields.u64("working")?,
+            refusing: fields.opt_u64("refusing")?.unwrap_or_default(),
+            ready: fields.u64("ready")?,
+            oldest_ready_at: fields.opt_text("oldest_ready_at")?,
+            retrying: fields.u64("retrying")?,
+            leased: fields.u64("leased")?,
         })
     }
 }

@@ -3,6 +3,7 @@
 mod act;
 mod candidate;
 mod list;
+mod pools;
 mod show;
 mod submit;
 mod watch;
@@ -40,6 +41,12 @@ pub enum Commands {
     List(list::List),
     /// List the Workers' slots
     Workers(list::Workers),
+    /// List the pools: what waits, what runs, what is paused
+    Pools(pools::Pools),
+    /// Stop giving out jobs of a pool; what runs goes on
+    Pause(pools::Pause),
+    /// Give out jobs of a pool again
+    Resume(pools::Resume),
     /// Fetch a job's candidate commit into a repository, under its own ref
     Fetch(candidate::Fetch),
     /// Show what a job's candidate changes
@@ -59,6 +66,9 @@ pub(crate) async fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, Cl
         Commands::Retry(job) => act::retry(job, ui).await,
         Commands::List(list) => list.run(ui).await,
         Commands::Workers(workers) => workers.run(ui).await,
+        Commands::Pools(pools) => pools.run(ui).await,
+        Commands::Pause(pause) => pause.run(ui).await,
+        Commands::Resume(resume) => resume.run(ui).await,
         Commands::Fetch(fetch) => fetch.run(ui).await,
         Commands::Diff(diff) => diff.run(ui).await,
     }

@@ -12,10 +12,10 @@ use crate::api::Seen;
 use crate::error::ClientError;
 use crate::follow::{Change, follow};
 use crate::http::GateClient;
-use crate::layout::time_of_day;
+use crate::layout::{time_of_day, wrap};
 use crate::options::{Connection, Waiting};
-use crate::show::{event_text, failure, job_text, stage_text};
-use crate::view::{Activity, Event, Job};
+use crate::show::{event_text, failure, job_text, stage_text, waiting_text};
+use crate::view::{Activity, Event, Job, WhyWaiting};
 
 /// A job to follow.
 #[derive(Debug, Clone, Args)]
@@ -85,6 +85,12 @@ pub(super) async fn until_the_end(
         match change {
             Change::Event(event) => spinner.label(event_text(&event.view)),
             Change::Stage { activity, .. } => spinner.label(stage_text(&activity)),
+            Change::Waiting { waiting, is_new } => {
+                if is_new && !waiting.is_about_to_end() {
+                    ui.status(waiting_lines(&waiting));
+                }
+                spinner.label(waiting_text(&waiting));
+            }
             Change::Lost(error) => ui.warn(format!("{error}; still trying")),
             Change::Found => ui.status("the Gate answers again"),
         }
@@ -118,6 +124,10 @@ pub(super) fn event_line(event: &Event) -> String {
     format!("{}  {}", time_of_day(&event.at), event_text(event))
 }
 
+fn waiting_lines(waiting: &WhyWaiting) -> String {
+    wrap(&waiting_text(waiting), "", "  ").trim_end().to_owned()
+}
+
 fn stage_line(activity: &Activity) -> String {
     let at = activity.received_at.as_deref().map(time_of_day);
     let at = at.unwrap_or_else(|| time_of_day(&cli_shell::clock::now().to_string()));
@@ -136,6 +146,17 @@ fn show(ui: &Ui, job: &JobId, change: Change) -> Result<(), CliError> {
             "sequence": activity.sequence,
             "stage": activity.stage,
             "received_at": activity.received_at,
+        })),
+        // A number that changes is no news, and a moment is not worth a line.
+        Change::Waiting { waiting, is_new } if !is_new || waiting.is_about_to_end() => Ok(()),
+        Change::Waiting { waiting, .. } if ui.format() == Format::Human => {
+            let at = time_of_day(&cli_shell::clock::now().to_string());
+            let text = wrap(&waiting_text(&waiting), &format!("{at}  "), "          ");
+            ui.data(text.trim_end())
+        }
+        Change::Waiting { waiting, .. } => ui.json(&serde_json::json!({
+            "job_id": job.to_string(),
+            "waiting": {"reason": waiting.reason, "message": waiting.message},
         })),
         Change::Lost(error) => {
             ui.warn(format!("{error}; still trying"));

@@ -3,6 +3,7 @@
 mod candidates;
 mod fake_gate;
 mod network;
+mod operator;
 mod screens;
 mod submitting;
 mod tls;
