@@ -10,12 +10,16 @@
 //! no lease comes before its pong: so an attach or a `ready` is heard before the
 //! slot is given anything.
 
-use forge_domain::{ActivityTrack, CancelReason, NotAccepting, WorkerId};
+mod control;
+
+use forge_domain::{ActivityTrack, WorkerId};
+
+use self::control::Control;
 
 use crate::error::LinkError;
 use crate::message::{
-    Activity, ActivityVersion, Attach, Attached, Cancel, Decline, Evidence, GateMessage, Heartbeat,
-    JobResult, Lease, LeaseKey, Readiness, WorkerMessage,
+    Activity, ActivityVersion, Attach, Decline, Evidence, GateMessage, Heartbeat, JobResult, Lease,
+    LeaseKey, Readiness, WorkerMessage,
 };
 use crate::query::ConnectQuery;
 
@@ -33,23 +37,6 @@ pub struct GateSession {
     finished: Option<LeaseKey>,
     /// What is known through job control, if the Worker offers it.
     control: Option<Control>,
-}
-
-/// What job control adds to a conversation.
-#[derive(Debug, Default)]
-struct Control {
-    /// The number of the last ping.
-    pinged: u64,
-    /// The number of the last pong.
-    ponged: u64,
-    /// The Worker has said something, so an attach comes too late.
-    spoken: bool,
-    /// Why the slot takes no lease.
-    refuses: Option<NotAccepting>,
-    /// The Worker refused leases before it could know of the one that it has now.
-    crossed: bool,
-    /// The Worker has said nothing about the attempt that it has now.
-    fresh: bool,
 }
 
 #[derive(Debug)]
@@ -122,40 +109,6 @@ impl GateSession {
         matches!(self.state, State::Idle) && self.refuses().is_none()
     }
 
-    /// Whether the Worker offers job control.
-    #[must_use]
-    pub const fn controls(&self) -> bool {
-        self.control.is_some()
-    }
-
-    /// Why the slot takes no lease, as its Worker last said.
-    #[must_use]
-    pub const fn refuses(&self) -> Option<NotAccepting> {
-        match &self.control {
-            Some(control) => control.refuses,
-            None => None,
-        }
-    }
-
-    /// How many pings have no pong yet.
-    #[must_use]
-    pub const fn unanswered(&self) -> u64 {
-        match &self.control {
-            Some(control) => control.pinged.saturating_sub(control.ponged),
-            None => 0,
-        }
-    }
-
-    /// The next ping. The first one is the first message of the conversation.
-    pub fn ping(&mut self) -> Result<Vec<u8>, LinkError> {
-        let control = self
-            .control
-            .as_mut()
-            .ok_or(LinkError::NotNegotiated("ping"))?;
-        control.pinged = control.pinged.saturating_add(1);
-        GateMessage::Ping(control.pinged).encode()
-    }
-
     /// The version of live activity that a lease may select: the one that was offered.
     #[must_use]
     pub const fn offered_activity(&self) -> Option<ActivityVersion> {
@@ -200,52 +153,6 @@ impl GateSession {
         Ok(frame)
     }
 
-    /// Lets the attempt of an attach go on here; `deadline_ms` is how much longer its lease
-    /// holds, 0 for one that has ended with a result.
-    pub fn attached(&mut self, deadline_ms: u64) -> Result<Vec<u8>, LinkError> {
-        let key = self.attaching("attached")?;
-        self.stages = self.offered.map(|_| ActivityTrack::resumed());
-        self.state = State::Leased(key.clone());
-        GateMessage::Attached(Attached {
-            lease: key,
-            deadline_ms,
-        })
-        .encode()
-    }
-
-    /// Says that the attempt of an attach is none any more.
-    pub fn lost(&mut self) -> Result<Vec<u8>, LinkError> {
-        let key = self.attaching("lost")?;
-        let greeted = self
-            .control
-            .as_ref()
-            .is_some_and(|control| control.ponged > 0);
-        self.state = if greeted {
-            State::Idle
-        } else {
-            State::Greeting
-        };
-        GateMessage::Lost(key).encode()
-    }
-
-    /// Tells the Worker to stop its attempt; the slot is idle once it says that it has. Nothing
-    /// that it still says about the attempt counts.
-    pub fn cancel(&mut self, reason: CancelReason) -> Result<Vec<u8>, LinkError> {
-        if self.control.is_none() {
-            return Err(LinkError::NotNegotiated("cancel"));
-        }
-        let State::Leased(key) = &self.state else {
-            return Err(LinkError::OutOfPlace {
-                kind: "cancel",
-                reason: "no attempt runs",
-            });
-        };
-        let key = key.clone();
-        self.stages = None;
-        self.state = State::Cancelling(key.clone());
-        GateMessage::Cancel(Cancel { lease: key, reason }).encode()
-    }
-
     /// Reads one message of the Worker.
     pub fn receive(&mut self, message: &[u8]) -> Result<Request, LinkError> {
         let message = WorkerMessage::decode(message)?;
@@ -287,7 +194,7 @@ impl GateSession {
             State::Binding(key) => (key.clone(), State::Leased(key.clone())),
             State::Completing(key) => {
                 self.finished = Some(key.clone());
-                (key.clone(), State::Idle)
+                (key.clone(), self.rest())
             }
             State::Greeting
             | State::Idle
@@ -340,120 +247,6 @@ impl GateSession {
             .accept(activity.activity)
             .map_err(LinkError::Backwards)?;
         Ok(Request::Activity(key, activity.activity))
-    }
-
-    fn attach(&mut self, attach: Attach, first: bool) -> Result<Request, LinkError> {
-        const KIND: &str = "attach";
-        self.controlled(KIND)?;
-        if !first || !matches!(self.state, State::Greeting) {
-            return Err(LinkError::OutOfPlace {
-                kind: KIND,
-                reason: "it is not the first message of the connection",
-            });
-        }
-        self.state = State::Attaching(attach.lease.clone());
-        Ok(Request::Attach(attach))
-    }
-
-    fn ready(&mut self, readiness: Readiness) -> Result<Request, LinkError> {
-        const KIND: &str = "ready";
-        let idle = matches!(self.state, State::Greeting | State::Idle);
-        // The Worker was idle when it said so, and the lease was under way.
-        let crossing = matches!(self.state, State::Leased(_) | State::Cancelling(_));
-        let control = self.controlled(KIND)?;
-        if !idle && !(crossing && control.fresh) {
-            return Err(LinkError::OutOfPlace {
-                kind: KIND,
-                reason: "the slot is not idle",
-            });
-        }
-        control.refuses = match readiness {
-            Readiness::Accepts => None,
-            Readiness::Refuses(reason) => Some(reason),
-        };
-        control.crossed |= crossing && control.refuses.is_some();
-        Ok(Request::Ready(readiness))
-    }
-
-    fn decline(&mut self, decline: Decline) -> Result<Request, LinkError> {
-        const KIND: &str = "decline";
-        let control = self.controlled(KIND)?;
-        if !control.crossed || !control.fresh {
-            return Err(LinkError::OutOfPlace {
-                kind: KIND,
-                reason: "the slot took leases when this one was sent, or has begun it",
-            });
-        }
-        if self.crosses_cancel(&decline.lease) {
-            self.ended(&decline.lease);
-            return Ok(Request::Stopped(decline.lease));
-        }
-        let key = self.running(KIND, &decline.lease)?;
-        self.ended(&key);
-        Ok(Request::Decline(decline))
-    }
-
-    fn stopped(&mut self, key: &LeaseKey) -> Result<Request, LinkError> {
-        const KIND: &str = "cancelled";
-        self.controlled(KIND)?;
-        let State::Cancelling(cancelled) = &self.state else {
-            return Err(LinkError::OutOfPlace {
-                kind: KIND,
-                reason: "nothing was cancelled",
-            });
-        };
-        if let Some(what) = cancelled.difference(key) {
-            return Err(LinkError::WrongTarget { kind: KIND, what });
-        }
-        self.ended(key);
-        Ok(Request::Stopped(key.clone()))
-    }
-
-    fn pong(&mut self, n: u64) -> Result<Request, LinkError> {
-        const KIND: &str = "pong";
-        let control = self.controlled(KIND)?;
-        if n <= control.ponged || n > control.pinged {
-            return Err(LinkError::OutOfPlace {
-                kind: KIND,
-                reason: "it answers no ping",
-            });
-        }
-        control.ponged = n;
-        if matches!(self.state, State::Greeting) {
-            self.state = State::Idle;
-        }
-        Ok(Request::Pong)
-    }
-
-    /// Refuses what job control brings from a Worker that did not offer it.
-    fn controlled(&mut self, kind: &'static str) -> Result<&mut Control, LinkError> {
-        if matches!(self.state, State::Closed) {
-            return Err(LinkError::OutOfPlace {
-                kind,
-                reason: "the connection is refused",
-            });
-        }
-        self.control.as_mut().ok_or(LinkError::NotNegotiated(kind))
-    }
-
-    fn attaching(&self, kind: &'static str) -> Result<LeaseKey, LinkError> {
-        match &self.state {
-            State::Attaching(key) => Ok(key.clone()),
-            _ => Err(LinkError::OutOfPlace {
-                kind,
-                reason: "nothing waits for it",
-            }),
-        }
-    }
-
-    fn crosses_cancel(&self, named: &LeaseKey) -> bool {
-        matches!(&self.state, State::Cancelling(key) if key == named)
-    }
-
-    fn ended(&mut self, key: &LeaseKey) {
-        self.finished = Some(key.clone());
-        self.stages = None;
-        self.state = State::Idle;
     }
 
     fn expect_worker(&self, kind: &'static str, named: &WorkerId) -> Result<(), LinkError> {

@@ -3,17 +3,30 @@
 use gate_link::{GateMessage, WorkerMessage};
 
 const WIRE: &str = include_str!("../data/wire.ndjson");
+/// What job control adds.
+const CONTROL: &str = include_str!("../data/control.ndjson");
 
 /// All recorded frames, each with its line feed.
 pub(crate) fn frames() -> Vec<String> {
-    WIRE.lines().map(|line| format!("{line}\n")).collect()
+    let lines = WIRE.lines().chain(CONTROL.lines());
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Whether a Worker sends it.
 pub(crate) fn is_from_worker(frame: &str) -> bool {
-    ["heartbeat", "activity", "evidence", "result"]
-        .iter()
-        .any(|kind| frame.contains(&format!("\"type\":\"{kind}\"")))
+    [
+        "heartbeat",
+        "activity",
+        "evidence",
+        "result",
+        "attach",
+        "ready",
+        "decline",
+        "pong",
+        "cancelled",
+    ]
+    .iter()
+    .any(|kind| frame.contains(&format!("\"type\":\"{kind}\"")))
 }
 
 /// Reads a frame in its own direction and writes it again.

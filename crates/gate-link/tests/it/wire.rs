@@ -8,7 +8,7 @@ use crate::samples::{frames, is_from_worker, rewrite};
 #[test]
 fn every_recorded_message_is_written_as_it_was_read() {
     let frames = frames();
-    assert_eq!(frames.len(), 11);
+    assert_eq!(frames.len(), 11 + 11);
     for frame in frames {
         let written = rewrite(frame.as_bytes(), is_from_worker(&frame)).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), frame);
