@@ -46,12 +46,12 @@ pub(crate) async fn run_coding(job: CodingJob) -> Execution {
     let guard = over.clone().drop_guard();
     let mut place = match job.prepare(&over).await {
         Ok(place) => place,
-        Err(failure) => return failure.alone(&recorder),
+        Err(failure) => return failure.alone(&recorder, &job.control),
     };
     let mut evidence = Vec::new();
     let completion = match job.work_at(&mut place, &recorder, &mut evidence).await {
         Ok(completion) => completion,
-        Err(failure) => failure.after(&recorder, &mut evidence),
+        Err(failure) => failure.after(&recorder, &mut evidence, &job.control),
     };
     let limit = job.terms.limits.cleanup_timeout;
     Execution {
@@ -78,9 +78,9 @@ struct Failure {
 
 impl Failure {
     /// The failure of a job that left nothing to remove.
-    fn alone(self, recorder: &Recorder) -> Execution {
+    fn alone(self, recorder: &Recorder, control: &Control) -> Execution {
         let mut evidence = Vec::new();
-        let completion = self.after(recorder, &mut evidence);
+        let completion = self.after(recorder, &mut evidence, control);
         Execution {
             evidence,
             completion,
@@ -89,9 +89,18 @@ impl Failure {
     }
 
     /// Adds the record to those that there are.
-    fn after(self, recorder: &Recorder, evidence: &mut Vec<EvidenceRecord>) -> Completion {
+    fn after(
+        self,
+        recorder: &Recorder,
+        evidence: &mut Vec<EvidenceRecord>,
+        control: &Control,
+    ) -> Completion {
         let reason = self.reason.map(Reason::as_str);
-        tracing::warn!(reason, result = %self.result, detail = %self.detail, "job failed");
+        if control.cancel.is_cancelled() {
+            tracing::info!(reason, detail = %self.detail, "job stopped");
+        } else {
+            tracing::warn!(reason, result = %self.result, detail = %self.detail, "job failed");
+        }
         evidence.extend(self.reason.map(|reason| recorder.event(reason, self.took)));
         Completion::Failed(self.result)
     }

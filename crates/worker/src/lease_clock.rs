@@ -7,6 +7,9 @@
 //! from the first pong on, only a heartbeat whose pong came back counts. A Gate that answers
 //! no pings is served by the write alone.
 //!
+//! An attempt may outlive its connection: the clock runs on from the last renewal, and on the
+//! next connection the Gate's own figure counts, from the moment it was asked for.
+//!
 //! Pure: instants come in as arguments, nothing waits here.
 
 use std::time::{Duration, Instant};
@@ -23,13 +26,21 @@ pub(crate) struct Pings {
     answered: bool,
 }
 
+impl Pings {
+    /// The number of the next ping.
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.sent = self.sent.saturating_add(1);
+        self.sent
+    }
+}
+
 /// The clock of one lease.
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
     ttl: Duration,
     interval: Duration,
     margin: Duration,
-    renewed_at: Instant,
+    runs_out: Instant,
     next_heartbeat: Instant,
     pings: Pings,
     awaiting: Option<(u64, Instant)>,
@@ -44,7 +55,7 @@ impl LeaseClock {
             ttl,
             interval,
             margin: MARGIN.min(ttl / 4).min(slack / 2),
-            renewed_at: now,
+            runs_out: now + ttl,
             next_heartbeat: now + interval,
             pings,
             awaiting: None,
@@ -58,7 +69,9 @@ impl LeaseClock {
 
     /// When the job must be stopped unless the lease is renewed before.
     pub(crate) fn let_go_at(&self) -> Instant {
-        self.renewed_at + self.ttl.saturating_sub(self.margin)
+        self.runs_out
+            .checked_sub(self.margin)
+            .unwrap_or(self.runs_out)
     }
 
     /// How long written bytes may stay unacknowledged before the connection is useless for
@@ -72,20 +85,20 @@ impl LeaseClock {
 
     /// A heartbeat is about to be written; the number returned goes into its ping.
     pub(crate) fn heartbeat_starts(&mut self, now: Instant) -> u64 {
-        self.pings.sent = self.pings.sent.saturating_add(1);
+        let number = self.pings.next();
         self.next_heartbeat = now + self.interval;
         // An older ping without an answer stays the one to wait for: its heartbeat renewed the
         // lease if the answer comes, and forgetting it could only lose time.
         if self.awaiting.is_none() || !self.pings.answered {
-            self.awaiting = Some((self.pings.sent, now));
+            self.awaiting = Some((number, now));
         }
-        self.pings.sent
+        number
     }
 
     /// The heartbeat that began at `started` was written.
     pub(crate) fn heartbeat_written(&mut self, started: Instant) {
         if !self.pings.answered {
-            self.renewed_at = self.renewed_at.max(started);
+            self.renewed(started);
         }
     }
 
@@ -96,9 +109,22 @@ impl LeaseClock {
             && number >= awaited
             && number <= self.pings.sent
         {
-            self.renewed_at = self.renewed_at.max(started);
+            self.renewed(started);
             self.awaiting = None;
         }
+    }
+
+    /// The attempt goes on over a new connection: its Gate has said that the lease holds for
+    /// `left`, at some time after the question was `asked`. The next heartbeat is due at once.
+    pub(crate) fn attached(&mut self, asked: Instant, left: Duration, pings: Pings) {
+        self.runs_out = asked + left.min(self.ttl);
+        self.next_heartbeat = asked;
+        self.pings = pings;
+        self.awaiting = None;
+    }
+
+    fn renewed(&mut self, started: Instant) {
+        self.runs_out = self.runs_out.max(started + self.ttl);
     }
 
     /// What the next lease on this connection has to know.
@@ -199,5 +225,21 @@ mod tests {
         clock.heartbeat_starts(now + BEAT * 2);
         clock.answered(late);
         assert_eq!(clock.let_go_at(), now + BEAT + Duration::from_secs(29));
+    }
+
+    #[test]
+    fn a_new_connection_counts_as_the_gate_says_and_no_longer_than_the_time_to_live() {
+        let now = start();
+        let mut clock = LeaseClock::new(now, TTL, BEAT, ANSWERED);
+        clock.heartbeat_starts(now + BEAT);
+        let asked = now + BEAT * 2;
+        clock.attached(asked, Duration::from_secs(12), Pings::default());
+        assert_eq!(clock.let_go_at(), asked + Duration::from_secs(11));
+        assert_eq!(clock.next_heartbeat(), asked);
+        // What was sent over the old connection is not answered on this one.
+        clock.answered(1);
+        assert_eq!(clock.let_go_at(), asked + Duration::from_secs(11));
+        clock.attached(asked, Duration::from_secs(u64::MAX), Pings::default());
+        assert_eq!(clock.let_go_at(), asked + Duration::from_secs(29));
     }
 }

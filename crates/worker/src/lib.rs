@@ -1,20 +1,24 @@
 //! The Worker: leases jobs, prepares workspaces, runs plugins and checks, makes candidates.
 //!
 //! One supervisor a slot holds one connection to the Gate (`slot`); a session carries out one
-//! lease at a time and keeps it alive (`session`); the work itself (`runner`) knows nothing
-//! of sockets. The Worker opens connections and accepts none; it never fetches, pushes or
+//! lease at a time and keeps it alive (`session`). What it carries out (`attempt`) may outlive
+//! the connection, and its result the process (`results`); the work itself (`runner`) knows
+//! nothing of sockets. The Worker opens connections and accepts none; it never fetches, pushes or
 //! clones over a network; it sends no byte that a plugin or check printed.
 
 mod acceptance;
 mod activity;
+mod attempt;
 mod backoff;
 mod checks;
 mod cli;
 mod coding;
 mod config;
+mod disk_guard;
 mod error;
 mod evidence;
 mod execution;
+mod kept;
 mod lease_clock;
 mod link;
 mod place;
@@ -22,6 +26,7 @@ mod plugin;
 mod plugin_identity;
 mod ready_workspaces;
 mod removals;
+mod results;
 mod run;
 mod runner;
 mod runtime_dir;
@@ -34,6 +39,7 @@ mod websocket;
 
 pub use cli::{command, main_from};
 pub use config::{
-    DEFAULT_DRAIN_TIMEOUT, GateAddress, Host, HostPath, PluginEntry, TokenSource, WorkerConfig,
+    DEFAULT_DRAIN_TIMEOUT, DEFAULT_MIN_FREE_BYTES, GateAddress, Host, HostPath, PluginEntry,
+    TokenSource, WorkerConfig,
 };
 pub use error::WorkerError;

@@ -1,5 +1,6 @@
 //! A whole Worker: owns the folders, runs the slots, listens to signals, ends in order.
 
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::io;
 use std::num::NonZero;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use forge_domain::SlotId;
-use gate_link::{ActivityVersion, ConnectQuery};
+use gate_link::{ActivityVersion, ConnectQuery, ControlVersion};
 use process_tree::Wrapper;
 use tls_files::{ClientTls, Transport};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -17,6 +18,9 @@ use tokio_tungstenite::Connector;
 
 use crate::WorkerError;
 use crate::config::{Host, WorkerConfig};
+use crate::disk_guard::DiskGuard;
+use crate::kept::Kept;
+use crate::results::Results;
 use crate::runner::JobRunner;
 use crate::shutdown::{Order, Outcome, Shutdown};
 use crate::slot::{Shared, supervise};
@@ -32,6 +36,7 @@ pub(crate) fn run(
     connector: GateConnector,
 ) -> Result<Outcome, WorkerError> {
     let owned = OwnedRoots::take_over(&host.worktree_root, &host.runtime_root)?;
+    let (results, kept) = Results::open(&host.state_dir, &config.id, config.concurrency)?;
     // Two threads at least: one job that hogs a thread must not delay another's heartbeat.
     let threads = std::thread::available_parallelism()
         .map_or(2, NonZero::get)
@@ -44,7 +49,18 @@ pub(crate) fn run(
             what: "start the runtime",
             source,
         })?;
-    let outcome = runtime.block_on(serve(config, host, wrapper, connector))?;
+    let shared = Shared {
+        connector,
+        heartbeat_interval: config.heartbeat_interval,
+        stop: Stop::default(),
+        results: Arc::new(results),
+        guard: DiskGuard::new(
+            vec![host.worktree_root.clone(), host.state_dir.clone()],
+            config.min_free_bytes,
+        ),
+        executor: JobRunner::new(config.clone(), host, wrapper),
+    };
+    let outcome = runtime.block_on(serve(&config, shared, kept))?;
     // Whatever is still blocked is killed with the process; its wrappers see to their trees.
     runtime.shutdown_background();
     drop(owned);
@@ -53,33 +69,35 @@ pub(crate) fn run(
 }
 
 async fn serve(
-    config: WorkerConfig,
-    host: Host,
-    wrapper: Wrapper,
-    connector: GateConnector,
+    config: &WorkerConfig,
+    shared: Shared<GateConnector, JobRunner>,
+    kept: Vec<Kept>,
 ) -> Result<Outcome, WorkerError> {
     let mut signals = Signals::new().map_err(|source| WorkerError::Os {
         what: "listen to signals",
         source,
     })?;
-    let queries = queries(&config)?;
+    let queries = queries(config)?;
     let drain_timeout = config.drain_timeout;
     let mut shutdown = Shutdown::new(drain_timeout);
-    let stop = Stop::default();
+    let shared = Arc::new(shared);
+    let stop = shared.stop.clone();
     tracing::info!(
         worker_id = %config.id, gate = %config.gate.url, slots = queries.len(),
         "worker started"
     );
-    let shared = Arc::new(Shared {
-        connector,
-        heartbeat_interval: config.heartbeat_interval,
-        stop: stop.clone(),
-        executor: JobRunner::new(config, host, wrapper),
-    });
+    let mut kept: BTreeMap<_, _> = kept
+        .into_iter()
+        .map(|kept| (kept.slot.slot(), kept))
+        .collect();
     let mut slots = JoinSet::new();
     for query in queries {
-        slots.spawn(supervise(Arc::clone(&shared), query));
+        let kept = kept.remove(&query.slot.slot());
+        slots.spawn(supervise(Arc::clone(&shared), query, kept));
     }
+    let guard = shared.guard.clone();
+    let looking = guard.keep_looking();
+    tokio::pin!(looking);
     loop {
         let order = tokio::select! {
             biased;
@@ -93,6 +111,7 @@ async fn serve(
                     Order::Continue
                 }
             },
+            never = &mut looking => match never {},
         };
         match order {
             Order::Continue => {}
@@ -124,6 +143,7 @@ fn queries(config: &WorkerConfig) -> Result<Vec<ConnectQuery>, WorkerError> {
             let slot = SlotId::new(config.id.clone(), number)?;
             Ok(ConnectQuery {
                 activity_version: Some(ActivityVersion::V1),
+                control_version: Some(ControlVersion::V1),
                 ..ConnectQuery::new(slot)
             })
         })

@@ -130,7 +130,12 @@ async fn run_text(bench: &Bench, terms: &Terms, input: String, control: &Control
         },
         Ok(Outcome::Workspace { .. }) => Execution::failed(WorkerFailure::ExecutionFailed),
         Err(failure) => {
-            tracing::warn!(reason = failure.reason.as_str(), detail = %failure.detail, "plugin failed");
+            let (reason, detail) = (failure.reason.as_str(), &failure.detail);
+            if control.cancel.is_cancelled() {
+                tracing::info!(reason, %detail, "job stopped");
+            } else {
+                tracing::warn!(reason, %detail, "plugin failed");
+            }
             Execution::failed(WorkerFailure::ExecutionFailed)
         }
     }

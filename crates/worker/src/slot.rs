@@ -1,4 +1,7 @@
 //! The supervisor of one slot: connect, serve, pause, again, until the Worker stops.
+//!
+//! What the slot works on may outlive a connection. It goes on while the next one is made, and
+//! the slot does not end before it has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +9,14 @@ use std::time::Duration;
 use gate_link::ConnectQuery;
 use tokio::time::{Instant, sleep};
 
+use crate::attempt::{Attempt, Home, Progress};
 use crate::backoff::{Backoff, Ended, PROVED_BY_AGE};
+use crate::disk_guard::DiskGuard;
 use crate::execution::Executor;
+use crate::kept::Kept;
 use crate::link::{Connect, ConnectError};
-use crate::session::{Broken, Serving, serve};
+use crate::results::Results;
+use crate::session::{Broken, Serving, abandon, serve};
 use crate::stop::Stop;
 
 /// What all slots of a Worker share.
@@ -18,63 +25,158 @@ pub(crate) struct Shared<C, E> {
     pub(crate) executor: E,
     pub(crate) heartbeat_interval: Duration,
     pub(crate) stop: Stop,
+    pub(crate) results: Arc<Results>,
+    pub(crate) guard: DiskGuard,
 }
 
 /// Runs one slot until the Worker drains. Its connection is its own: when it fails, no other
-/// slot notices.
+/// slot notices. `kept` is what a predecessor could not deliver.
 pub(crate) async fn supervise<C: Connect, E: Executor>(
     shared: Arc<Shared<C, E>>,
     query: ConnectQuery,
+    kept: Option<Kept>,
 ) {
-    let slot = query.slot.to_string();
-    let mut backoff = Backoff::default();
-    let mut complaint = Complaint::default();
-    while !shared.stop.drain.is_cancelled() {
-        let connected = tokio::select! {
-            biased;
-            () = shared.stop.drain.cancelled() => return,
-            connected = shared.connector.connect(&query) => connected,
-        };
-        let ended = match connected {
-            Ok(mut link) => {
-                complaint.settled();
-                tracing::info!(%slot, "connected to the Gate");
-                let since = Instant::now();
-                let serving = Serving {
-                    query: &query,
-                    heartbeat_interval: shared.heartbeat_interval,
-                    executor: &shared.executor,
-                    stop: &shared.stop,
-                };
-                let (proved, broken) = serve(&mut link, &serving).await;
-                say(&slot, &broken);
-                if proved || since.elapsed() >= PROVED_BY_AGE {
-                    Ended::Proved
-                } else {
-                    Ended::Unproved
+    let results = &shared.results;
+    let mut slot = Slot {
+        name: query.slot.to_string(),
+        home: Home {
+            slot: query.slot.clone(),
+            results: Arc::clone(results),
+        },
+        tenant: kept.map(|kept| Attempt::restored(kept, Arc::clone(results))),
+        backoff: Backoff::default(),
+        complaint: Complaint::default(),
+        shared: &shared,
+        query: &query,
+    };
+    let reason = slot.serve_until_the_end().await;
+    if let Some(attempt) = &mut slot.tenant {
+        abandon(attempt, &reason).await;
+    }
+}
+
+struct Slot<'a, C, E> {
+    name: String,
+    home: Home,
+    /// What the slot works on, or still has to deliver.
+    tenant: Option<Attempt>,
+    backoff: Backoff,
+    complaint: Complaint,
+    shared: &'a Shared<C, E>,
+    query: &'a ConnectQuery,
+}
+
+impl<C: Connect, E: Executor> Slot<'_, C, E> {
+    /// Ends when the Worker does; what the slot has then stays undelivered.
+    async fn serve_until_the_end(&mut self) -> Broken {
+        let stop = &self.shared.stop;
+        loop {
+            // A slot that drains tries once more to deliver what it has.
+            let last = stop.drain.is_cancelled();
+            match self.progress() {
+                None if last => return Broken::Drained,
+                had => {
+                    let Some(ended) = self.connect().await else {
+                        return Broken::Killed;
+                    };
+                    if last && had == Some(Progress::Done) {
+                        return Broken::Drained;
+                    }
+                    if !self.pause(ended).await {
+                        return Broken::Killed;
+                    }
                 }
             }
+        }
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.tenant.as_ref().map(Attempt::progress)
+    }
+
+    /// Connects, and serves the connection to its end. Nothing comes back if the slot ends.
+    async fn connect(&mut self) -> Option<Ended> {
+        let shared = self.shared;
+        let connected = tokio::select! {
+            biased;
+            () = ends(&shared.stop, self.tenant.is_some()) => return None,
+            never = adrift(&mut self.tenant) => match never {},
+            connected = shared.connector.connect(self.query) => connected,
+        };
+        let mut link = match connected {
+            Ok(link) => link,
             Err(error) => {
-                complaint.about(&slot, &error);
-                Ended::Unproved
+                self.complaint.about(&self.name, &error);
+                return Some(Ended::Unproved);
             }
         };
-        let delay = backoff.next_delay(ended, random());
+        self.complaint.settled();
+        tracing::info!(slot = %self.name, "connected to the Gate");
+        let since = Instant::now();
+        let serving = Serving {
+            query: self.query,
+            heartbeat_interval: shared.heartbeat_interval,
+            executor: &shared.executor,
+            stop: &shared.stop,
+            home: &self.home,
+            guard: &shared.guard,
+        };
+        let (proved, broken) = serve(&mut link, &serving, &mut self.tenant).await;
+        say(&self.name, &broken, self.progress());
+        if proved || since.elapsed() >= PROVED_BY_AGE {
+            Some(Ended::Proved)
+        } else {
+            Some(Ended::Unproved)
+        }
+    }
+
+    /// Waits before the next connection; false if the slot ends.
+    async fn pause(&mut self, ended: Ended) -> bool {
+        let stop = &self.shared.stop;
+        let delay = self.backoff.next_delay(ended, random());
+        let drains = stop.drain.is_cancelled();
         tokio::select! {
             biased;
-            () = shared.stop.drain.cancelled() => return,
-            () = sleep(delay) => {}
+            () = ends(stop, self.tenant.is_some()) => self.tenant.is_none(),
+            never = adrift(&mut self.tenant) => match never {},
+            () = stop.drain.cancelled(), if !drains => true,
+            () = sleep(delay) => true,
         }
     }
 }
 
-fn say(slot: &str, broken: &Broken) {
+/// Ends when the slot has to: a slot with something to do only when it is killed.
+async fn ends(stop: &Stop, occupied: bool) {
+    if occupied {
+        stop.kill.cancelled().await;
+    } else {
+        stop.drain.cancelled().await;
+    }
+}
+
+/// What the slot has goes on; never returns.
+async fn adrift(tenant: &mut Option<Attempt>) -> std::convert::Infallible {
+    match tenant {
+        Some(attempt) => attempt.adrift().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn say(slot: &str, broken: &Broken, has: Option<Progress>) {
     let cause = std::error::Error::source(broken)
         .map(ToString::to_string)
         .unwrap_or_default();
-    match broken {
-        Broken::Drained | Broken::Killed => tracing::info!(%slot, reason = %broken, "disconnected"),
-        _ => tracing::warn!(%slot, reason = %broken, %cause, "disconnected"),
+    match (broken, has) {
+        (Broken::Drained | Broken::Killed, None) => {
+            tracing::info!(%slot, reason = %broken, "disconnected");
+        }
+        (_, None) => tracing::warn!(%slot, reason = %broken, %cause, "disconnected"),
+        (_, Some(Progress::Running)) => {
+            tracing::warn!(%slot, reason = %broken, %cause, "disconnected, the job goes on");
+        }
+        (_, Some(_)) => {
+            tracing::warn!(%slot, reason = %broken, %cause, "disconnected, the result is kept");
+        }
     }
 }
 

@@ -163,7 +163,7 @@ async fn activity_is_offered_and_a_gate_that_does_not_select_it_hears_none() {
     let (bed, _gate, _worker, mut slot) = telling().await;
     assert_eq!(
         slot.target,
-        "/v1/workers/connect?worker_id=worker-1&slot=0&activity_version=live_activity%2Fv1"
+        "/v1/workers/connect?worker_id=worker-1&slot=0&activity_version=live_activity%2Fv1&control_version=job_control%2Fv1"
     );
     let lease = bed.coding_lease(WORK, json!([["true"]]), |_| {});
     let (said, records, answer) = run(&mut slot, lease).await;

@@ -195,13 +195,15 @@ impl Bed {
         left
     }
 
-    /// What is in the Worker's folders beside its locks.
+    /// What is in the Worker's folders beside its locks and state.
     pub(crate) fn in_folders(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in ["worktrees", "runtime"] {
             for entry in fs::read_dir(self.root.join(folder)).unwrap() {
                 let entry = entry.unwrap();
-                if entry.file_name() != ".forge-worker.lock" {
+                let name = entry.file_name();
+                if ![".forge-worker.lock", ".forge-worker-state"].contains(&name.to_str().unwrap())
+                {
                     found.push(entry.path());
                 }
             }

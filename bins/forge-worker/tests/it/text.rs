@@ -23,8 +23,8 @@ async fn each_slot_connects_on_its_own_with_the_token() {
     }
     targets.sort();
     let expected = [0, 1, 2].map(|slot| {
-        let offer = "activity_version=live_activity%2Fv1";
-        format!("/v1/workers/connect?worker_id=worker-1&slot={slot}&{offer}")
+        let offers = "activity_version=live_activity%2Fv1&control_version=job_control%2Fv1";
+        format!("/v1/workers/connect?worker_id=worker-1&slot={slot}&{offers}")
     });
     assert_eq!(targets, expected);
     // One slot that loses its connection does not disturb the others.

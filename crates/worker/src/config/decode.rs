@@ -12,12 +12,16 @@ use tls_files::PlainPolicy;
 use url::Url;
 
 use super::paths::overlap;
-use super::{DEFAULT_DRAIN_TIMEOUT, GateAddress, HostPath, PluginEntry, TokenSource, WorkerConfig};
+use super::{
+    DEFAULT_DRAIN_TIMEOUT, DEFAULT_MIN_FREE_BYTES, GateAddress, HostPath, PluginEntry, TokenSource,
+    WorkerConfig,
+};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const MIB: u64 = 1 << 20;
+const MOST_FREE_BYTES: u64 = 1 << 50;
 
 /// Decodes the whole file.
 pub(super) fn config(mut fields: Fields) -> Result<WorkerConfig, FieldError> {
@@ -47,6 +51,12 @@ pub(super) fn config(mut fields: Fields) -> Result<WorkerConfig, FieldError> {
             small_number(&mut fields, "prepared_workspaces", 0, 16)?
         } else {
             0
+        },
+        state_dir: fields.opt_parse("state_dir")?,
+        min_free_bytes: if fields.contains("min_free_bytes") {
+            number(&mut fields, "min_free_bytes", 0, MOST_FREE_BYTES)?
+        } else {
+            DEFAULT_MIN_FREE_BYTES
         },
     };
     fields.end()?;
@@ -272,8 +282,25 @@ fn cross_references(config: &WorkerConfig) -> Result<(), FieldError> {
             "overlaps `worktree_root`",
         ));
     }
+    let state = config.state_dir.as_ref().map(HostPath::as_path);
+    if let Some(state) = state
+        && let Some(name) = [("worktree_root", worktrees), ("runtime_root", runtime)]
+            .into_iter()
+            .find_map(|(name, root)| root.starts_with(state).then_some(name))
+    {
+        let reason = format!("is or contains `{name}`");
+        return Err(FieldError::invalid("state_dir", reason));
+    }
     let repositories = config.repositories.values().chain(&config.repository_roots);
-    for (name, root) in [("worktree_root", worktrees), ("runtime_root", runtime)] {
+    let roots = [
+        ("worktree_root", Some(worktrees)),
+        ("runtime_root", Some(runtime)),
+        ("state_dir", state),
+    ];
+    for (name, root) in roots
+        .into_iter()
+        .filter_map(|(name, root)| Some((name, root?)))
+    {
         for path in repositories.clone() {
             if overlap(root, path.as_path()) {
                 let reason = format!("overlaps the repository or root `{path}`");

@@ -12,6 +12,11 @@ use forge_domain::RepositoryId;
 use super::paths::overlap;
 use super::{HostPath, TokenSource, WorkerConfig};
 use crate::WorkerError;
+use crate::plugin::chain;
+
+/// Where results are kept if the file does not say: on the disk of the workspaces, which this
+/// Worker owns, and not among them.
+const DEFAULT_STATE_DIR: &str = ".forge-worker-state";
 
 /// A configuration together with what the host made of it.
 #[derive(Debug)]
@@ -22,6 +27,8 @@ pub struct Host {
     pub worktree_root: PathBuf,
     /// The canonical folder of private run-time folders.
     pub runtime_root: PathBuf,
+    /// The folder of undelivered results; it may not exist yet.
+    pub state_dir: PathBuf,
     /// The canonical paths of the registered repositories.
     pub repositories: BTreeMap<RepositoryId, PathBuf>,
     /// The token.
@@ -40,11 +47,13 @@ impl Host {
     pub fn look_up(config: &WorkerConfig) -> Result<Self, WorkerError> {
         let worktree_root = directory("worktree_root", &config.worktree_root)?;
         let runtime_root = directory("runtime_root", &config.runtime_root)?;
+        let state_dir = state_dir(config.state_dir.as_ref(), &worktree_root)?;
         let repository_roots = repository_roots(config)?;
         let repositories = repositories(config, &repository_roots)?;
         apart(
             &worktree_root,
             &runtime_root,
+            &state_dir,
             &repository_roots,
             &repositories,
         )?;
@@ -62,6 +71,7 @@ impl Host {
             repository_roots,
             worktree_root,
             runtime_root,
+            state_dir,
             repositories,
             token: token(&config.token)?,
             environment,
@@ -101,6 +111,38 @@ fn directory(field: &str, path: &HostPath) -> Result<PathBuf, WorkerError> {
         return Err(refuse("is not a directory".to_owned()));
     }
     Ok(canonical)
+}
+
+/// The folder of undelivered results, which a start makes if it is missing: private, and reached
+/// without a link in its last component.
+fn state_dir(configured: Option<&HostPath>, worktree_root: &Path) -> Result<PathBuf, WorkerError> {
+    const FIELD: &str = "state_dir";
+    let path = match configured {
+        None => worktree_root.join(DEFAULT_STATE_DIR),
+        Some(path) => {
+            let refuse = |problem: &str| WorkerError::Path {
+                field: FIELD.to_owned(),
+                path: path.as_path().to_owned(),
+                problem: problem.to_owned(),
+            };
+            let name = path.as_path().file_name();
+            let name = name.ok_or_else(|| refuse("has no last component"))?;
+            let parent = path.as_path().parent().unwrap_or(path.as_path());
+            let parent = parent
+                .canonicalize()
+                .map_err(|error| refuse(&format!("cannot be reached: {error}")))?;
+            parent.join(name)
+        }
+    };
+    match safe_fs::check_private_dir(&path) {
+        Ok(()) => Ok(path),
+        Err(error) if error.is_not_found() => Ok(path),
+        Err(error) => Err(WorkerError::Path {
+            field: FIELD.to_owned(),
+            path,
+            problem: format!("cannot hold results: {}", chain(&error)),
+        }),
+    }
 }
 
 fn repository_roots(config: &WorkerConfig) -> Result<Vec<PathBuf>, WorkerError> {
@@ -144,6 +186,7 @@ fn repositories(
 fn apart(
     worktree_root: &Path,
     runtime_root: &Path,
+    state_dir: &Path,
     roots: &[PathBuf],
     repositories: &BTreeMap<RepositoryId, PathBuf>,
 ) -> Result<(), WorkerError> {
@@ -155,9 +198,15 @@ fn apart(
     if overlap(worktree_root, runtime_root) {
         return Err(refuse("runtime_root", runtime_root, worktree_root));
     }
+    for root in [worktree_root, runtime_root] {
+        if root.starts_with(state_dir) {
+            return Err(refuse("state_dir", state_dir, root));
+        }
+    }
     for (field, root) in [
         ("worktree_root", worktree_root),
         ("runtime_root", runtime_root),
+        ("state_dir", state_dir),
     ] {
         let mut others = roots.iter().chain(repositories.values());
         if let Some(other) = others.find(|other| overlap(root, other)) {

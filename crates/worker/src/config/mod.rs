@@ -25,6 +25,9 @@ use crate::WorkerError;
 /// The longest time that jobs get to finish after the first signal, unless the file says so.
 pub const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
+/// What must be free where the Worker writes before it takes a lease, unless the file says so.
+pub const DEFAULT_MIN_FREE_BYTES: u64 = 256 << 20;
+
 /// A configuration file that has been judged on its own.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
@@ -60,6 +63,11 @@ pub struct WorkerConfig {
     pub git_executable: Option<HostPath>,
     /// How many workspaces are made ahead for each repository that is in use.
     pub prepared_workspaces: u16,
+    /// Where undelivered results are kept, if not in a folder of its own in `worktree_root`.
+    pub state_dir: Option<HostPath>,
+    /// What must be free in `worktree_root` and `state_dir` before a lease is taken; 0 asks
+    /// for nothing.
+    pub min_free_bytes: u64,
 }
 
 /// Where the Gate is.
