@@ -10,7 +10,11 @@ mod activity;
 #[cfg(test)]
 mod appliance;
 #[cfg(test)]
+mod clocks;
+#[cfg(test)]
 mod codex;
+#[cfg(test)]
+mod endurance;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -22,6 +26,8 @@ mod privacy;
 mod provider;
 #[cfg(test)]
 mod repository;
+#[cfg(test)]
+mod security;
 
 #[cfg(test)]
 const PROGRAM: &str = appliance::FORGE;
