@@ -28,6 +28,8 @@ pub(crate) const WORKER_TOKEN: &str = "canary-worker-91d3b0c4aa";
 pub(crate) struct Setup {
     /// How long a lease lives.
     pub(crate) lease_ttl: &'static str,
+    /// How long a second attempt waits.
+    pub(crate) retry_base: &'static str,
     /// The longest that a plugin may run.
     pub(crate) plugin_timeout: &'static str,
     /// The argument vector of the workspace plugin behind `forge __exec-plugin --`; `@FOLDER@`
@@ -47,6 +49,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             lease_ttl: "3s",
+            retry_base: "200ms",
             plugin_timeout: "30s",
             command: words(&["/bin/sh", "-c", "cat > answer.txt"]),
             plugin: None,
@@ -198,6 +201,13 @@ impl Appliance {
         self.client(words).stdout(file).spawn().unwrap()
     }
 
+    /// Starts `forge WORDS` with its standard error in a file of the throwaway folder.
+    pub(crate) fn forge_talking_into(&self, words: &[&str], name: &str) -> Child {
+        let file = fs::File::create_new(self.path(name)).unwrap();
+        let mut command = self.client(words);
+        command.stdout(Stdio::null()).stderr(file).spawn().unwrap()
+    }
+
     fn client(&self, words: &[&str]) -> Command {
         let mut command = Command::new(FORGE);
         command
@@ -331,7 +341,7 @@ impl Appliance {
             "recovery_interval": "200ms",
             "lease_poll_interval": "100ms",
             "default_pool": "coding",
-            "lifecycle": {"lease_ttl": setup.lease_ttl, "retry_base": "200ms", "max_attempts": 3},
+            "lifecycle": {"lease_ttl": setup.lease_ttl, "retry_base": setup.retry_base, "max_attempts": 3},
             "default_execution": execution("text"),
             "workers": [{"id": "worker-1", "pool": "coding", "token_file": self.path("worker.token"), "concurrency": 1}],
             "repositories": [{"id": "main", "default_branch": "main", "worker_pool": "coding", "execution": execution("edit")}]

@@ -14,11 +14,15 @@ mod clocks;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod endurance;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod main_job;
+#[cfg(test)]
+mod operator;
 #[cfg(test)]
 mod privacy;
 #[cfg(test)]
