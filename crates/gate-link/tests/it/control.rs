@@ -63,6 +63,10 @@ fn attaching() -> (GateSession, WorkerSession, Vec<u8>) {
     (gate, worker, frame)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is asked about results that nobody keeps"
+)]
 fn out_of_place<T: std::fmt::Debug>(result: Result<T, LinkError>) {
     assert!(
         matches!(result, Err(LinkError::OutOfPlace { .. })),
@@ -118,7 +122,7 @@ fn without_the_offer_nothing_of_it_passes_in_either_direction() {
     let mut seen = 0;
     for frame in &control {
         let named = |kind: &&str| frame.contains(&format!("\"type\":\"{kind}\""));
-        if kinds.iter().any(|kind| named(kind)) {
+        if kinds.iter().any(named) {
             let error = GateSession::new(&query).receive(frame.as_bytes());
             assert!(
                 matches!(error, Err(LinkError::NotNegotiated(_))),
@@ -127,7 +131,7 @@ fn without_the_offer_nothing_of_it_passes_in_either_direction() {
             seen += 1;
         }
         let gates = ["ping", "cancel", "attached", "lost"];
-        if gates.iter().any(|kind| named(kind)) || frame.contains("control_version") {
+        if gates.iter().any(named) || frame.contains("control_version") {
             let query = ConnectQuery::parse(&OFFER.replace("job_control/v1", "other/v1")).unwrap();
             let error = WorkerSession::new(&query).receive(frame.as_bytes());
             assert!(error.is_err(), "{frame}");
