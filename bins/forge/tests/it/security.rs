@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::appliance::{Appliance, OWNER_TOKEN, Setup, WORKER_TOKEN, words};
+use crate::appliance::{Appliance, FORGE, OWNER_TOKEN, Setup, WORKER_TOKEN, words};
 
 /// Sends one request as it is and answers what comes back.
 fn raw(appliance: &Appliance, request: &str) -> String {
@@ -236,4 +236,50 @@ printf '%s' "$SECRET" | base64; printf '%s' "$SECRET" | base64 -w 0; env
     }
     let refs = appliance.git(&["log", "--all", "-p", "--format=%B"]);
     assert!(!refs.contains("canary"), "{refs}");
+}
+
+/// What a terminal gets to see when `forge WORDS` runs on one.
+fn on_a_terminal(appliance: &Appliance, list: &[&str]) -> String {
+    let spawn = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+    let output = std::process::Command::new("python3")
+        .args(["-c", spawn, FORGE, "--color", "never"])
+        .args(list)
+        .env("FORGE_GATE_URL", format!("http://{}", appliance.address()))
+        .env("FORGE_OWNER_TOKEN", OWNER_TOKEN)
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{list:?} {shown}");
+    // A terminal ends its lines with both.
+    shown.replace("\r\n", "\n")
+}
+
+#[test]
+fn r58_what_a_job_made_does_not_reach_a_terminal_as_it_is() {
+    let hostile = "\u{1b}[2Jgone\u{202e}txt\u{9b}31m <b>";
+    let script = format!("cat > /dev/null; printf '%s' '{hostile}' > 'file\u{1b}[31m'");
+    let setup = Setup {
+        command: words(&["/bin/sh", "-c", &script]),
+        ..Setup::default()
+    };
+    let mut appliance = Appliance::start(&setup);
+    appliance.start_worker();
+    let edit = appliance.submit("edit", &[]);
+    let (code, out, err) = appliance.forge(&["submit", "--text", hostile]);
+    assert_eq!(code, 0, "{err}");
+    let text = out.trim().to_owned();
+    for job in [&edit, &text] {
+        let done = appliance.wait_for_status(job, &["succeeded", "failed"]);
+        assert_eq!(done["status"], "succeeded", "{}", appliance.logs());
+    }
+    let repository = appliance.repository();
+    let diff = ["diff", &edit, "--repo", repository.to_str().unwrap()];
+    for list in [&["output", &text][..], &diff] {
+        let shown = on_a_terminal(&appliance, list);
+        assert!(shown.to_lowercase().contains("gone"), "{list:?} {shown}");
+        assert_eq!(moves(&shown.replace('\t', "")), [], "{list:?} {shown:?}");
+        // A program that reads it gets the bytes.
+        let (_, out, _) = appliance.forge(list);
+        assert!(out.contains('\u{202e}'), "{list:?} {out:?}");
+    }
 }
