@@ -14,7 +14,6 @@ use tokio_util::task::TaskTracker;
 use crate::config::{GateConfig, TokenSource};
 use crate::error::GateError;
 use crate::http::{HostRules, router};
-use crate::link::Pace;
 use crate::log;
 use crate::server::listener::{self, MAX_CONNECTIONS, Serving};
 use crate::state::{Clock, GateState};
@@ -132,13 +131,6 @@ impl Gate {
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
-    }
-
-    /// Gives Workers with job control other times than those of the protocol.
-    #[must_use]
-    pub fn with_pace(self, pace: Pace) -> Self {
-        self.state.set_pace(pace);
-        self
     }
 
     /// Serves until [`GateState::stop`] is called or the store fails.

@@ -193,8 +193,8 @@ impl GateState {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives connections that are still to come other times.
-    pub(crate) fn set_pace(&self, pace: Pace) {
+    /// Gives connections with job control that are still to come other times than the protocol's.
+    pub fn set_pace(&self, pace: Pace) {
         let mut known = self
             .inner
             .pace

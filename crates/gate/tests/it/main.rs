@@ -7,6 +7,8 @@ mod broken_store;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod link;

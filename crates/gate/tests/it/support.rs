@@ -138,8 +138,14 @@ impl Rig {
     }
 
     /// Stops the Gate and starts another one on the same database.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_after(Duration::ZERO).await
+    }
+
+    /// Likewise, after a time in which no Gate served.
+    pub(crate) async fn restart_after(mut self, outage: Duration) -> Self {
         self.stop().await;
+        self.clock.advance(outage);
         let Self {
             dir,
             clock,
@@ -362,6 +368,11 @@ impl Peer {
     pub(crate) async fn silent(&mut self, time: Duration) {
         let waited = tokio::time::timeout(time, self.socket.next()).await;
         assert!(waited.is_err(), "{waited:?}");
+    }
+
+    /// The next message, however long it takes.
+    pub(crate) async fn socket_next(&mut self) -> Option<Result<Message, Error>> {
+        self.socket.next().await
     }
 
     pub(crate) async fn next(&mut self) -> Option<Result<Message, Error>> {
