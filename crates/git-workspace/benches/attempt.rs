@@ -1,7 +1,8 @@
 //! The git work of one attempt on a repository of 2 000 files, interleaved with
 //! `git clone --shared` on the same file system: absolute times of a disk say little.
 //!
-//! `cargo bench -p git-workspace` prints medians in milliseconds and their ratios.
+//! `cargo bench -p git-workspace` prints medians in milliseconds and their ratios, and how long
+//! eight attempts at once take.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -11,12 +12,12 @@
 )]
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
 
-use bounded::Hex32;
+use bounded::{GitSha, Hex32};
 use git_workspace::{CandidateRef, Git};
 
 const FILES: usize = 2_000;
@@ -33,56 +34,40 @@ async fn main() {
     fill(&repo);
     let (worktrees, runtime) = (root.join("worktrees"), root.join("runtime"));
     let git = Git::find(&std::env::var_os("PATH").unwrap()).unwrap();
-    let (branch, subject) = ("main".parse().unwrap(), "fix: one file".parse().unwrap());
     let commit = git.resolve(&repo, "HEAD").await.unwrap();
 
-    let mut times: [Vec<Duration>; 5] = Default::default();
+    let lab = Lab {
+        git,
+        repo,
+        worktrees,
+        runtime,
+        commit,
+    };
+    let mut times: [Vec<Duration>; 6] = Default::default();
     for round in 0..ROUNDS {
         let clone = root.join(format!("clone-{round}"));
+        let to = clone.to_str().unwrap();
         times[0].push(timed(|| {
-            raw(
-                &root,
-                &[
-                    "clone",
-                    "--quiet",
-                    "--shared",
-                    "repo",
-                    clone.to_str().unwrap(),
-                ],
-            )
+            raw(&root, &["clone", "--quiet", "--shared", "repo", to]);
         }));
         fs_err::remove_dir_all(&clone).unwrap();
-
+        for (all, one) in times[1..].iter_mut().zip(lab.attempt(round, 0).await) {
+            all.push(one);
+        }
+    }
+    let mut at_once = Vec::new();
+    for round in 0..ROUNDS / 3 {
         let start = Instant::now();
-        let base = git.check_base(&repo, &commit, &branch).await.unwrap();
-        times[2].push(start.elapsed());
-        let mut workspace = git.prepare(&base, &worktrees, &runtime).await.unwrap();
-        times[1].push(start.elapsed());
-
-        fs_err::write(
-            workspace.path().join("folder-7/file-7"),
-            format!("edited {round}"),
-        )
-        .unwrap();
-        let name = CandidateRef::new(Hex32::from_bytes([0; 16]), Hex32::from_bytes([round; 16]));
-        let start = Instant::now();
-        let snapshot = workspace.snapshot().await.unwrap();
-        workspace
-            .commit(&snapshot, &subject, None, &name)
-            .await
-            .unwrap();
-        times[3].push(start.elapsed());
-        let start = Instant::now();
-        workspace.verify_unchanged(&snapshot).await.unwrap();
-        times[4].push(start.elapsed());
-        workspace.remove().await.unwrap();
+        let mut attempts = tokio::task::JoinSet::new();
+        for number in 1..=8 {
+            let lab = lab.clone();
+            attempts.spawn(async move { lab.attempt(round, number).await });
+        }
+        attempts.join_all().await;
+        at_once.push(start.elapsed());
     }
 
-    let medians = times.map(|mut times| {
-        times.sort();
-        times[times.len() / 2].as_secs_f64() * 1e3
-    });
-    let [clone, cold, lease, after, verify] = medians;
+    let [clone, cold, lease, untouched, after, whole] = times.map(median);
     println!("{FILES} files, {ROUNDS} rounds, medians");
     println!("git clone --shared                {clone:8.1} ms");
     println!(
@@ -90,8 +75,68 @@ async fn main() {
         cold / clone
     );
     println!("base check alone (made ahead)     {lease:8.1} ms  (bar 20 with the plugin's start)");
-    println!("snapshot, commit and ref          {after:8.1} ms  (bar 40)");
-    println!("verification after checks         {verify:8.1} ms");
+    println!("look whether it is untouched      {untouched:8.1} ms  (beside the base check)");
+    println!("snapshot, proof, commit and ref   {after:8.1} ms  (bar 40)");
+    println!("one attempt with removal          {whole:8.1} ms");
+    let at_once = median(at_once);
+    println!(
+        "eight attempts at once            {at_once:8.1} ms  ({:.2} x one each)",
+        at_once / whole / 8.0
+    );
+}
+
+#[derive(Clone)]
+struct Lab {
+    git: Git,
+    repo: PathBuf,
+    worktrees: PathBuf,
+    runtime: PathBuf,
+    commit: GitSha,
+}
+
+impl Lab {
+    /// From the base to the candidate: until the workspace stands, the base check alone, the look
+    /// at a workspace that has waited, from the edit to the ref, and the whole.
+    async fn attempt(&self, round: u8, number: u8) -> [Duration; 5] {
+        let (branch, subject) = ("main".parse().unwrap(), "fix: one file".parse().unwrap());
+        let start = Instant::now();
+        let base = self.git.check_base(&self.repo, &self.commit, &branch);
+        let base = base.await.unwrap();
+        let checked = start.elapsed();
+        let workspace = self.git.prepare(&base, &self.worktrees, &self.runtime);
+        let mut workspace = workspace.await.unwrap();
+        let cold = start.elapsed();
+
+        if number == 0 {
+            // One that was made ahead has waited longer than a second.
+            tokio::time::sleep(Duration::from_millis(1100)).await;
+        }
+        let looked = Instant::now();
+        assert!(workspace.is_as_made().await);
+        workspace.settle().await.unwrap();
+        let looked = looked.elapsed();
+
+        let file = workspace.path().join("folder-7/file-7");
+        fs_err::write(file, format!("edited {round} {number}")).unwrap();
+        let edited = Instant::now();
+        let snapshot = workspace.snapshot().await.unwrap();
+        let (verified, draft) = tokio::join!(
+            workspace.verify_unchanged(&snapshot),
+            workspace.draft(&snapshot, &subject, None)
+        );
+        verified.unwrap();
+        let attempt = Hex32::from_bytes([round * 16 + number; 16]);
+        let name = CandidateRef::new(Hex32::from_bytes([0; 16]), attempt);
+        workspace.publish(&draft.unwrap(), &name).await.unwrap();
+        let after = edited.elapsed();
+        workspace.remove().await.unwrap();
+        [cold, checked, looked, after, cold + edited.elapsed()]
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1e3
 }
 
 fn fill(repo: &Path) {

@@ -25,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) links: Gitlinks,
     /// The `.gitattributes` files, which say how others are written.
     pub(crate) attributes: BTreeMap<Vec<u8>, ObjectName>,
+    /// The second of the latest change of any file.
+    pub(crate) newest: u32,
     /// Whether git could take an edited file for an unchanged one.
     pub(crate) may_hide_edits: bool,
 }
@@ -70,6 +72,7 @@ pub(crate) fn facts(index: &[u8], written: i64) -> Option<Facts> {
     read(index, |entry| {
         facts.may_hide_edits |=
             i64::from(entry.changed.0) >= written && i64::from(entry.modified.0) < written;
+        facts.newest = facts.newest.max(entry.changed.0).max(entry.modified.0);
         if entry.path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes") {
             facts.attributes.insert(entry.path.to_vec(), entry.name);
         }

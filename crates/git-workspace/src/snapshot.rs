@@ -43,6 +43,29 @@ impl Workspace {
     /// with a commit spoils the workspace for good.
     pub async fn snapshot(&mut self) -> Result<Snapshot, GitError> {
         self.check_intact().await?;
+        let mut tree = self.write_tree().await?;
+        // Only now: writing the tree may write the index once more.
+        let mut index = self.read_index().await?;
+        if self.settled > index.written {
+            // The clock was put back, so that times prove nothing.
+            self.unsettle().await?;
+            tree = self.write_tree().await?;
+            index = self.read_index().await?;
+        }
+        let facts = index.facts;
+        if let Err(fault) = submodules::check_none_added(&self.facts.links, &facts.links) {
+            self.spoiled = Some(fault.clone());
+            return Err(fault.into());
+        }
+        self.sealed = Some((tree, index.hash));
+        Ok(Snapshot {
+            tree,
+            changed: tree != self.base.tree,
+        })
+    }
+
+    /// Takes all changes into the index and makes a tree of it.
+    async fn write_tree(&self) -> Result<GitSha, GitError> {
         let add = self.private.call("add").work_tree(self.path()).arg("--all");
         if let Err(error) = self.git.run(add).await {
             return Err(match (&error, self.nested_repository().await) {
@@ -51,18 +74,7 @@ impl Workspace {
             });
         }
         let command = "write-tree";
-        let tree = parse_sha(command, &self.git.run(self.private.call(command)).await?)?;
-        // Only now: writing the tree may write the index once more.
-        let (facts, sealed) = self.read_index().await?;
-        if let Err(fault) = submodules::check_none_added(&self.facts.links, &facts.links) {
-            self.spoiled = Some(fault.clone());
-            return Err(fault.into());
-        }
-        self.sealed = Some((tree, sealed));
-        Ok(Snapshot {
-            tree,
-            changed: tree != self.base.tree,
-        })
+        parse_sha(command, &self.git.run(self.private.call(command)).await?)
     }
 
     /// Proves that the files are still those of the snapshot, the latest one of this workspace.
@@ -162,4 +174,54 @@ fn name_paths(paths: &[&[u8]]) -> String {
         text.push_str(&format!(" and {more} more"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Git, git::Call};
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test has no configuration to read it from"
+    )]
+    fn git() -> Git {
+        Git::find(&std::env::var_os("PATH").unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_was_put_back_makes_git_compare_every_file() {
+        let (dir, git) = (tempfile::tempdir().unwrap(), git());
+        let root = fs_err::canonicalize(dir.path()).unwrap();
+        let [repo, worktrees, runtime] =
+            ["repo", "worktrees", "runtime"].map(|name| root.join(name));
+        for folder in [&repo, &worktrees, &runtime] {
+            fs_err::create_dir(folder).unwrap();
+        }
+        fs_err::write(repo.join("file"), "one\n").unwrap();
+        let git_dir = repo.join(".git");
+        let run = async |command, arguments: &[&str]| {
+            let mut call = Call::new(command, Some(&git_dir)).args(arguments);
+            for variable in ["GIT_AUTHOR", "GIT_COMMITTER"] {
+                call = call
+                    .env(format!("{variable}_NAME"), "Somebody")
+                    .env(format!("{variable}_EMAIL"), "somebody@example.invalid");
+            }
+            let answer = git.run(call.work_tree(&repo)).await.unwrap();
+            String::from_utf8(answer).unwrap().trim().to_owned()
+        };
+        run("init", &["--quiet"]).await;
+        run("add", &["--all"]).await;
+        let tree = run("write-tree", &[]).await;
+        let commit = run("commit-tree", &[&tree, "-m", "base"]).await;
+        run("update-ref", &["refs/heads/main", &commit]).await;
+        let (commit, branch) = (commit.parse().unwrap(), "main".parse().unwrap());
+        let base = git.check_base(&repo, &commit, &branch).await.unwrap();
+
+        let mut workspace = git.prepare(&base, &worktrees, &runtime).await.unwrap();
+        // No git of today writes an index in that second.
+        workspace.settled = Some(i64::MAX);
+        fs_err::write(workspace.path().join("file"), "two\n").unwrap();
+        assert!(workspace.snapshot().await.unwrap().changed());
+        assert_eq!(workspace.settled, None);
+    }
 }

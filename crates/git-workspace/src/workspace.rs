@@ -41,6 +41,8 @@ pub struct Workspace {
     pub(crate) identity: (u64, u64),
     /// The index of the base.
     pub(crate) facts: Facts,
+    /// The second from which git may go by sizes and times, see [`settle`](Self::settle).
+    pub(crate) settled: Option<i64>,
     /// The latest snapshot: its tree, and the index that git made it of.
     pub(crate) sealed: Option<(GitSha, Option<blake3::Hash>)>,
     /// What makes it unusable for good: git would enter a nested repository that its index names.
@@ -79,6 +81,7 @@ impl Git {
             folder,
             identity,
             facts: Facts::default(),
+            settled: None,
             sealed: None,
             spoiled: None,
         };
@@ -149,6 +152,45 @@ impl Workspace {
         self.equip(plugin_git::update).await
     }
 
+    /// Lets git go by sizes and times, for a workspace that [is as it was
+    /// made](Self::is_as_made) and about to be used: where all its files were written in an earlier
+    /// second, every later edit shows in the time of the last change, which nobody can set. Where
+    /// they were not, nothing is done, and git compares the content of every file once more.
+    ///
+    /// # Errors
+    ///
+    /// The folders of the workspace cannot be written.
+    pub async fn settle(&mut self) -> Result<(), GitError> {
+        let (folder, index, base) = (
+            self.path().to_owned(),
+            self.private.index(),
+            self.base.commit,
+        );
+        let newest = i64::from(self.facts.newest);
+        self.settled = blocking(move || {
+            // A file beside the others, so that the same clock dates it.
+            let head = folder.join(".git/HEAD");
+            let now = fs_err::write(&head, format!("{base}\n"))
+                .and_then(|()| fs_err::metadata(&head))
+                .map_err(GitError::io("write the workspace's own `.git`"))?
+                .mtime();
+            if newest == 0 || newest >= now {
+                return Ok(None);
+            }
+            date(&index, now)?;
+            Ok(Some(now))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Makes git compare the content of every file.
+    pub(crate) async fn unsettle(&mut self) -> Result<(), GitError> {
+        self.settled = None;
+        let index = self.private.index();
+        blocking(move || date(&index, LONG_AGO)).await
+    }
+
     /// Gives the folder another random name, under which nothing looks for it any more. What is
     /// left to do is [`remove`](Self::remove), at any time.
     ///
@@ -183,8 +225,8 @@ impl Workspace {
             self.base.commit.as_str(),
         ]);
         self.git.run(call).await?;
-        (self.facts, _) = self.read_index().await?;
-        self.sealed = None;
+        self.facts = self.read_index().await?.facts;
+        (self.settled, self.sealed) = (None, None);
         Ok(())
     }
 
@@ -205,11 +247,11 @@ impl Workspace {
 
     /// Reads what git has just written into the index, and sees to it that git compares the
     /// content of every file next time where sizes and times would not tell enough.
-    pub(crate) async fn read_index(&self) -> Result<(Facts, Option<blake3::Hash>), GitError> {
+    pub(crate) async fn read_index(&self) -> Result<ReadIndex, GitError> {
         let path: PathBuf = self.private.index();
         blocking(move || {
             let Some(bytes) = index_bytes(&path)? else {
-                return Ok((Facts::default(), None));
+                return Ok(ReadIndex::default());
             };
             let written = fs_err::metadata(&path)
                 .map_err(GitError::io("examine the index"))?
@@ -217,21 +259,38 @@ impl Workspace {
             let facts = index::facts(&bytes, written)
                 .ok_or_else(|| unexpected("add", b"an index of an unknown format"))?;
             if facts.may_hide_edits {
-                // Git trusts no entry that is younger than its index.
-                fs_err::OpenOptions::new()
-                    .write(true)
-                    .open(&path)
-                    .and_then(|index| {
-                        index
-                            .file()
-                            .set_modified(UNIX_EPOCH + Duration::from_secs(1))
-                    })
-                    .map_err(GitError::io("date back the index"))?;
+                date(&path, LONG_AGO)?;
             }
-            Ok((facts, Some(blake3::hash(&bytes))))
+            Ok(ReadIndex {
+                facts,
+                hash: Some(blake3::hash(&bytes)),
+                written: Some(written),
+            })
         })
         .await
     }
+}
+
+/// What was found in the index; nothing where git wrote none.
+#[derive(Debug, Default)]
+pub(crate) struct ReadIndex {
+    pub(crate) facts: Facts,
+    pub(crate) hash: Option<blake3::Hash>,
+    /// The second in which git wrote it.
+    pub(crate) written: Option<i64>,
+}
+
+/// Before every file: git trusts no entry that is younger than its index.
+const LONG_AGO: i64 = 1;
+
+/// Dates the index; git takes that for the moment at which it has looked at the files. Blocks.
+fn date(index: &Path, second: i64) -> Result<(), GitError> {
+    let second = Duration::from_secs(second.unsigned_abs());
+    fs_err::OpenOptions::new()
+        .write(true)
+        .open(index)
+        .and_then(|index| index.file().set_modified(UNIX_EPOCH + second))
+        .map_err(GitError::io("date the index"))
 }
 
 /// Reads an index; git writes none for a base without files. Blocks.

@@ -83,11 +83,18 @@ impl ReadyWorkspaces {
         base: &Base,
         removals: &Removals,
     ) -> Option<Place> {
-        place.workspace.set_git(git.clone());
-        if place.workspace.base() == base {
-            return Some(place);
-        }
-        match place.workspace.move_to(base).await {
+        let workspace = &mut place.workspace;
+        workspace.set_git(git.clone());
+        let moved = if workspace.base() == base {
+            Ok(())
+        } else {
+            workspace.move_to(base).await
+        };
+        let settled = match moved {
+            Ok(()) => workspace.settle().await,
+            Err(error) => Err(error),
+        };
+        match settled {
             Ok(()) => Some(place),
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "a workspace made ahead is of no use");
@@ -159,6 +166,10 @@ impl ReadyWorkspaces {
         if closed || shelf.places.len() >= self.wanted {
             return place;
         }
+        if let Some(place) = &place {
+            let workspace = place.workspace.path().display();
+            tracing::debug!(%workspace, "a workspace waits for the next job");
+        }
         shelf.places.extend(place);
         None
     }
@@ -186,5 +197,35 @@ impl Waiting {
             unwanted.extend(self.shelves.remove(&oldest).map(|shelf| shelf.places));
         }
         (missing, unwanted.into_iter().flatten().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_repository_has_as_many_as_are_wanted_and_no_more_are_ordered() {
+        let mut waiting = Waiting::default();
+        let path = Path::new("/repo");
+        assert_eq!(waiting.order(path, 3).0, 3);
+        assert_eq!(waiting.order(path, 3).0, 0, "three are being made");
+        waiting.shelves.get_mut(path).unwrap().making = 1;
+        assert_eq!(waiting.order(path, 3).0, 2);
+    }
+
+    #[test]
+    fn the_repository_used_longest_ago_makes_room() {
+        let mut waiting = Waiting::default();
+        let path = |number: usize| PathBuf::from(format!("/repo{number}"));
+        for number in 0..REPOSITORIES {
+            waiting.order(&path(number), 1);
+        }
+        waiting.order(&path(0), 1);
+        waiting.order(&path(REPOSITORIES), 1);
+        assert_eq!(waiting.shelves.len(), REPOSITORIES);
+        assert!(waiting.shelves.contains_key(&path(0)));
+        assert!(!waiting.shelves.contains_key(&path(1)));
+        assert!(waiting.shelves.contains_key(&path(REPOSITORIES)));
     }
 }

@@ -116,7 +116,7 @@ async fn author_subject_and_report_come_through() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_changes_nothing_ends_with_no_changes() {
+async fn r51_a_plugin_that_changes_nothing_ends_with_no_changes() {
     let (bed, _gate, _worker, mut slot) = Bed::connected().await;
     let (evidence, answer) = slot
         .run(bed.coding_lease("true", json!([["true"]]), |_| {}))

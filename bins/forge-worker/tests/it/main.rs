@@ -32,3 +32,5 @@ mod shutdown;
 mod text;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod workspaces;

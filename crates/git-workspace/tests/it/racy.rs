@@ -75,3 +75,34 @@ async fn a_check_that_puts_the_time_back_is_seen() {
         assert!(verified.is_err(), "round {round}");
     }
 }
+
+/// Once git goes by times, an edit at that very moment still has another one.
+#[tokio::test]
+async fn an_edit_right_after_a_workspace_was_settled_is_seen() {
+    let lab = Lab::new();
+    let base = lab.base().await;
+    let mut waiting = Vec::new();
+    for _ in 0..20 {
+        let made = lab.git.prepare(&base, &lab.worktrees, &lab.runtime).await;
+        waiting.push(made.unwrap());
+    }
+    // Some are used in the second in which they were made, others later.
+    for (round, mut workspace) in waiting.into_iter().rev().enumerate() {
+        if round == 10 {
+            tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+        }
+        let path = workspace.path().join("README");
+        let times = std::fs::FileTimes::new()
+            .set_modified(fs_err::metadata(&path).unwrap().modified().unwrap());
+        workspace.settle().await.unwrap();
+        fs_err::write(&path, "READ ME\n").unwrap();
+        let file = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
+        file.into_file().set_times(times).unwrap();
+        let snapshot = workspace.snapshot().await.unwrap();
+        assert!(snapshot.changed(), "round {round}");
+        fs_err::write(&path, "read me\n").unwrap();
+        let verified = workspace.verify_unchanged(&snapshot).await;
+        assert!(verified.is_err(), "round {round}");
+        workspace.remove().await.unwrap();
+    }
+}
