@@ -4,8 +4,8 @@
 //! cautious reading: the lease runs from the moment the last heartbeat that counts was *sent*,
 //! and the job is stopped a margin before that could have run out, so that its plugin is gone
 //! before the job can be leased to anybody else. With each heartbeat goes a WebSocket ping:
-//! from the first pong on, only a heartbeat whose pong came back counts. A Gate that answers
-//! no pings is served by the write alone.
+//! from the first pong on, only a heartbeat whose pong came back counts; a Gate with job control
+//! answers them always. A Gate that answers no pings is served by the write alone.
 //!
 //! An attempt may outlive its connection: the clock runs on from the last renewal, and on the
 //! next connection the Gate's own figure counts, from the moment it was asked for.
@@ -27,6 +27,11 @@ pub(crate) struct Pings {
 }
 
 impl Pings {
+    /// The Gate is of a kind that answers pings: no heartbeat counts by its write alone.
+    pub(crate) const fn will_be_answered(&mut self) {
+        self.answered = true;
+    }
+
     /// The number of the next ping.
     pub(crate) const fn next(&mut self) -> u64 {
         self.sent = self.sent.saturating_add(1);

@@ -88,6 +88,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         let_go: Option<std::time::Instant>,
     ) -> Result<(), Broken> {
         self.owed = self.owed.max(number);
+        self.pings.will_be_answered();
         if self.closed || self.greeting {
             return Ok(());
         }

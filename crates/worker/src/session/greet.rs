@@ -28,6 +28,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         let work = match self.greeting(attempt).await? {
             WorkerEvent::Ping(number) => {
                 self.greeting = true;
+                self.pings.will_be_answered();
                 let goes_on = self.claim(attempt).await?;
                 let mut let_go = attempt.let_go_at();
                 if !goes_on {

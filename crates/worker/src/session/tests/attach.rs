@@ -132,6 +132,23 @@ async fn a_new_connection_counts_from_the_question_as_the_gate_says() {
     assert_eq!(life.log(), ["started", "cancelled"]);
 }
 
+/// The kernel of a Gate that hangs still takes bytes.
+#[tokio::test(start_paused = true)]
+async fn on_a_new_connection_no_heartbeat_counts_by_its_write_alone() {
+    let life = Life::new([Job::new(600, text("x"))]);
+    let gate = life.greeted().await;
+    gate.say(controlled());
+    gate.close();
+    let mut gate = claimed(&life).await;
+    let asked = Instant::now();
+    gate.say(attached(30_000));
+    assert_eq!(gate.text().await, pong(1));
+    while gate.next().await != Sent::Closed(Closing::Drop) {}
+    assert_eq!(asked.elapsed(), TTL - Duration::from_secs(1));
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(life.log(), ["started", "cancelled"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn r14_a_result_waits_for_its_gate_for_as_long_as_it_takes_and_is_delivered_once() {
     let job = Job {

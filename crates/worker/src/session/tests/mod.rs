@@ -3,6 +3,7 @@
 mod activity;
 mod attach;
 mod cancel;
+mod chaos;
 mod drain;
 mod jobs;
 mod ready;
