@@ -230,6 +230,44 @@ fn the_text_of_a_job_comes_out_unchanged() {
 }
 
 #[test]
+fn a_cancellation_tells_whether_the_worker_has_stopped() {
+    let journal = |kinds: &[&str]| {
+        let entry = |kind: &&str| {
+            format!(
+                "{{\"id\":1,\"job_id\":\"{JOB}\",\"kind\":\"{kind}\",\"at\":\"2026-11-30T14:00:00Z\"}}"
+            )
+        };
+        let entries: Vec<_> = kinds.iter().map(entry).collect();
+        format!("[{}]", entries.join(","))
+    };
+    let running = ["submitted", "leased", "cancelled"];
+    let again = ["submitted", "leased", "attempt_reattached", "cancelled"];
+    let stopped = ["submitted", "leased", "cancelled", "attempt_stopped"];
+    let waited = ["submitted", "leased", "lease_expired", "cancelled"];
+    for (journals, words) in [
+        (
+            vec![journal(&running), journal(&stopped)],
+            "the Worker has stopped it",
+        ),
+        (vec![journal(&again)], "has not said yet"),
+        (vec![journal(&waited)], ""),
+        (vec![journal(&["submitted", "cancelled"])], ""),
+    ] {
+        let gate = FakeGate::new();
+        let path = format!("/v1/jobs/{JOB}");
+        gate.json(&format!("POST {path}/cancel"), 200, job("cancelled", ""));
+        for journal in journals {
+            gate.json(&format!("GET {path}/events"), 200, journal);
+        }
+        let done = forge(&gate, &format!("cancel {JOB}"));
+        let told = done.screen.err();
+        assert!(told.contains(words), "{told}");
+        assert_eq!(told.is_empty(), words.is_empty(), "{told}");
+        assert!(done.ok().contains("status      cancelled"));
+    }
+}
+
+#[test]
 fn cancelling_and_retrying() {
     let gate = FakeGate::new();
     gate.json(
