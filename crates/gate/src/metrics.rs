@@ -184,10 +184,10 @@ impl Metrics {
         self.http.get_or_create(&labels).inc();
     }
 
-    fn took(&self, operation: &'static str, time: Duration) {
+    /// The times of an operation of the store.
+    fn times_of(&self, operation: &'static str) -> Histogram {
         self.operations
-            .get_or_create(&Operation { operation })
-            .observe(time.as_secs_f64());
+            .get_or_create_owned(&Operation { operation })
     }
 
     fn accepted(&self, pool: &PoolId) {

@@ -15,6 +15,7 @@ use gate_store::{
     WorkerView,
 };
 use jiff::Timestamp;
+use prometheus_client::metrics::histogram::Histogram;
 
 use super::Metrics;
 
@@ -22,25 +23,32 @@ use super::Metrics;
 pub(crate) struct Measured {
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    times: Times,
 }
 
 impl Measured {
     pub(crate) fn new(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
-        Self { store, metrics }
+        let times = Times::of(&metrics);
+        Self {
+            store,
+            metrics,
+            times,
+        }
     }
 
     fn measure<T: Send + 'static>(
         &self,
-        operation: &'static str,
+        times: &Histogram,
         answer: Answer<T>,
         note: fn(&Metrics, &T, Duration),
     ) -> Answer<T> {
         let metrics = Arc::clone(&self.metrics);
+        let times = times.clone();
         let asked = clock::instant();
         Box::pin(async move {
             let answer = answer.await;
             let time = asked.elapsed();
-            metrics.took(operation, time);
+            times.observe(time.as_secs_f64());
             if let Ok(answer) = &answer {
                 note(&metrics, answer, time);
             }
@@ -52,10 +60,23 @@ impl Measured {
 /// Operations: their arguments, their answer, and what is counted of it.
 macro_rules! operations {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty $(=> $note:expr)?;)+) => {
+        /// The times of each operation, so that none is looked up when it is asked for.
+        struct Times {
+            $($name: Histogram,)+
+        }
+
+        impl Times {
+            fn of(metrics: &Metrics) -> Self {
+                Self {
+                    $($name: metrics.times_of(stringify!($name)),)+
+                }
+            }
+        }
+
         impl Store for Measured {
             $(fn $name(&self, $($argument: $type),*) -> Answer<$answer> {
                 let answer = self.store.$name($($argument),*);
-                self.measure(stringify!($name), answer, operations!(@ $($note)?))
+                self.measure(&self.times.$name, answer, operations!(@ $($note)?))
             })+
         }
     };

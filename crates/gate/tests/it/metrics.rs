@@ -324,3 +324,68 @@ async fn connections_are_counted_while_they_are_open() {
     drop(idle);
     tokio::time::timeout(patience, open(0.0)).await.unwrap();
 }
+
+#[tokio::test]
+async fn activity_that_has_no_place_is_counted() {
+    let rig = Rig::start().await;
+    let now: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let event = forge_domain::Activity {
+        sequence: 1,
+        stage: forge_domain::Stage::Editing,
+    };
+    for number in 0..gate::MAX_ATTEMPTS + 3 {
+        let performer = gate::Performer {
+            job: format!("{number:032x}").parse().unwrap(),
+            attempt: format!("{number:032x}").parse().unwrap(),
+            ordinal: 1,
+            slot: "worker-1".parse().unwrap(),
+        };
+        let deadline = now + jiff::SignedDuration::from_secs(30);
+        rig.state
+            .live_activity()
+            .record(&performer, event, deadline, now);
+    }
+    let held = u32::try_from(gate::MAX_ATTEMPTS).unwrap();
+    says(
+        &rig,
+        &[("activity_attempts", held), ("activity_dropped_total", 3)],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_lease_that_is_given_back_is_no_attempt_that_ended() {
+    let rig = Rig::start().await;
+    let query = "worker_id=worker-1&slot=0&control_version=job_control%2Fv1";
+    let mut worker = rig
+        .try_connect(query, crate::support::WORKER, &[])
+        .await
+        .unwrap();
+    let ping = worker.receive().await;
+    worker
+        .send(json!({"type": "pong", "n": ping["n"].clone()}))
+        .await;
+    let job = rig.submit_text("x").await;
+    let lease = worker.lease().await;
+    // The Worker had said so before the lease came.
+    worker
+        .send(json!({"type": "ready", "accepting": false, "reason": "disk_low"}))
+        .await;
+    let decline = json!({"type": "decline", "reason": "disk_low"});
+    worker.send(crate::support::about(&lease, decline)).await;
+    rig.until(&job, "pending").await;
+    says(
+        &rig,
+        &[
+            (
+                "attempts_ended_total{pool=\"coding\",outcome=\"withdrawn\"}",
+                1,
+            ),
+            (
+                "attempts_ended_total{pool=\"coding\",outcome=\"retryable_failed\"}",
+                0,
+            ),
+        ],
+    )
+    .await;
+}

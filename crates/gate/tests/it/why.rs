@@ -17,7 +17,8 @@ async fn told(rig: &Rig, job: &str) -> (String, String) {
     (text("reason"), text("message"))
 }
 
-fn is(told: (String, String), reason: &str, message: &str) {
+async fn is(rig: &Rig, job: &str, reason: &str, message: &str) {
+    let told = told(rig, job).await;
     assert_eq!((told.0.as_str(), told.1.as_str()), (reason, message));
 }
 
@@ -26,10 +27,12 @@ async fn nobody_is_connected() {
     let rig = Rig::start().await;
     let job = rig.submit_text("x").await;
     is(
-        told(&rig, &job).await,
+        &rig,
+        &job,
         "no_worker_connected",
         "no Worker of pool `coding` is connected (2 slots configured)",
-    );
+    )
+    .await;
     let _other = rig
         .try_connect("worker_id=worker-2&slot=0", "other-token-canary", &[])
         .await
@@ -49,10 +52,12 @@ async fn nobody_is_configured() {
         })
         .await;
     is(
-        told(&rig, &job).await,
+        &rig,
+        &job,
         "no_worker_configured",
         "no Worker of the Gate's configuration is in pool `coding`",
-    );
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -67,27 +72,33 @@ async fn all_slots_are_busy_and_others_come_first() {
     let after = rig.submit_text("z").await;
     let mut urgent = json!({"input": "u", "priority": 5});
     is(
-        told(&rig, &next).await,
+        &rig,
+        &next,
         "slots_busy",
         "the only connected slot of pool `coding` has a job; this job is next",
-    );
+    )
+    .await;
     rig.post("/v1/jobs", &urgent).await;
     let said = waiting(&rig, &after).await;
     assert_eq!(said["ahead"], 2, "{said}");
     is(
-        told(&rig, &after).await,
+        &rig,
+        &after,
         "slots_busy",
         "the only connected slot of pool `coding` has a job; 2 jobs come before this one",
-    );
+    )
+    .await;
     let mut second = rig.connect(1).await;
     second.lease().await;
     urgent["priority"] = json!(-5);
     let last = rig.post("/v1/jobs", &urgent).await.json();
     is(
-        told(&rig, last["id"].as_str().unwrap()).await,
+        &rig,
+        last["id"].as_str().unwrap(),
         "slots_busy",
         "all 2 connected slots of pool `coding` have a job; 2 jobs come before this one",
-    );
+    )
+    .await;
     assert_eq!(waiting(&rig, &running).await, Value::Null, "it runs");
 }
 
@@ -99,10 +110,12 @@ async fn the_pool_is_paused() {
     rig.post("/v1/pools/coding/pause", paused).await;
     let job = rig.submit_text("x").await;
     is(
-        told(&rig, &job).await,
+        &rig,
+        &job,
         "pool_paused",
         "pool `coding` is paused since 2026-01-01 00:00:00Z: the disk is swapped",
-    );
+    )
+    .await;
     let said = waiting(&rig, &job).await;
     assert_eq!(
         (&said["since"], &said["ahead"]),
@@ -121,10 +134,12 @@ async fn the_next_attempt_is_not_due() {
         .await;
     worker.ack(&lease).await;
     is(
-        told(&rig, &job).await,
+        &rig,
+        &job,
         "next_attempt",
         "the next attempt is due at 2026-01-01 00:01:00Z; the last one ended as `execution_failed`",
-    );
+    )
+    .await;
     assert_eq!(waiting(&rig, &job).await["until"], "2026-01-01T00:01:00Z");
     rig.pass(Duration::from_secs(61)).await;
     worker.lease().await;
@@ -143,11 +158,7 @@ async fn the_gate_stops() {
     let mut rig = Rig::start().await;
     let job = rig.submit_text("x").await;
     rig.stop().await;
-    is(
-        told(&rig, &job).await,
-        "gate_stopping",
-        "the Gate is stopping",
-    );
+    is(&rig, &job, "gate_stopping", "the Gate is stopping").await;
 }
 
 #[tokio::test]
@@ -174,13 +185,13 @@ async fn refusing(rig: &Rig, slot: u16, reason: &str) -> crate::support::Peer {
 
 /// Asks until a job has a reason, or fails with the last one.
 async fn until(rig: &Rig, job: &str, reason: &str) -> String {
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = cli_shell::clock::instant() + crate::support::PATIENCE;
     loop {
         let (found, message) = told(rig, job).await;
         if found == reason {
             return message;
         }
-        assert!(std::time::Instant::now() < deadline, "{found}: {message}");
+        assert!(cli_shell::clock::instant() < deadline, "{found}: {message}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -236,10 +247,10 @@ async fn a_slot_that_takes_work_counts_beside_one_that_does_not() {
     let job = rig.submit_text("y").await;
     let wanted = "the only slot of pool `coding` that takes work has a job; this job is next; \
                   others take none: 1 paused at the Worker";
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = cli_shell::clock::instant() + crate::support::PATIENCE;
     while until(&rig, &job, "slots_busy").await != wanted {
         assert!(
-            std::time::Instant::now() < deadline,
+            cli_shell::clock::instant() < deadline,
             "{:?}",
             told(&rig, &job).await
         );
