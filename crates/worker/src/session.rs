@@ -37,6 +37,8 @@ use crate::stop::Stop;
 
 /// How long the Gate may take to acknowledge evidence or a result, or to judge an attach.
 const ACK_TIMEOUT: Duration = Duration::from_secs(60);
+/// A Gate with job control pings every 10 s; without three of them it is gone, whatever TCP says.
+const SILENCE: Duration = Duration::from_secs(35);
 /// How long a slot that leaves waits for the Gate to close too.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 /// How long a slot waits for a lease that the Gate may have sent before it could know that the

@@ -3,7 +3,7 @@
 use forge_domain::DomainError;
 use gate_link::LinkError;
 
-use super::ACK_TIMEOUT;
+use super::{ACK_TIMEOUT, SILENCE};
 use crate::link::{Closing, LinkDown};
 
 /// Why a connection ended.
@@ -33,6 +33,9 @@ pub(crate) enum Broken {
     /// The lease could not be renewed in time.
     #[error("the lease could not be renewed in time")]
     LeaseLost,
+    /// A Gate with job control has sent no ping for too long.
+    #[error("the Gate was silent for {} s", SILENCE.as_secs())]
+    Silent,
     /// The Gate left something unanswered, or takes no more bytes.
     #[error("the Gate answered nothing for {} s", ACK_TIMEOUT.as_secs())]
     NoAck,
@@ -58,6 +61,7 @@ impl Broken {
             | Self::Unsure(_)
             | Self::Surprise(LinkError::Refused)
             | Self::Killed
+            | Self::Silent
             | Self::LeaseLost => Closing::Drop,
             Self::Surprise(_) | Self::Unexpected | Self::NoAck | Self::Evidence(_) => {
                 Closing::Protocol

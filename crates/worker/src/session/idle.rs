@@ -4,14 +4,16 @@ use forge_domain::NotAccepting;
 use gate_link::{Readiness, WorkerEvent};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{BARRIER, Broken, Conversation, LAST_WORDS, Work};
+use super::{BARRIER, Broken, Conversation, LAST_WORDS, SILENCE, Work};
 use crate::execution::Executor;
 use crate::link::{Incoming, Link};
 
 impl<L: Link, E: Executor> Conversation<'_, L, E> {
-    /// Waits for a lease; leaves when the Worker drains.
+    /// Waits for a lease; leaves when the Worker drains, and when a Gate that pings falls silent:
+    /// nothing is sent here that could show that it is gone.
     pub(super) async fn idle(&mut self) -> Result<Work, Broken> {
         let mut guard = self.serving.guard.watch();
+        let mut heard = Instant::now();
         loop {
             if self.closed {
                 return Err(self.leave().await);
@@ -30,7 +32,9 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
                     return Err(self.leave().await);
                 }
                 Ok(()) = guard.changed(), if controls => continue,
+                () = sleep_until(heard + SILENCE), if controls => return Err(Broken::Silent),
             };
+            heard = Instant::now();
             match incoming {
                 Incoming::Pong(number) => {
                     if self.barrier.is_some_and(|(barrier, _)| barrier == number) {

@@ -169,3 +169,33 @@ async fn a_gate_without_job_control_is_served_on_a_full_disk_too() {
     sleep(Duration::from_secs(60)).await;
     assert!(gate.sent.try_recv().is_err(), "nothing is said to it");
 }
+
+#[tokio::test(start_paused = true)]
+async fn r19_an_idle_slot_leaves_a_gate_that_falls_silent() {
+    let life = Life::new([]);
+    let mut gate = life.greeted().await;
+    // As long as it pings, it is there.
+    for number in 2..20 {
+        sleep(SILENCE - Duration::from_secs(1)).await;
+        gate.say(ping(number));
+        assert_eq!(gate.text().await, pong(number));
+    }
+    let since = Instant::now();
+    assert_eq!(gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(since.elapsed(), SILENCE);
+    let mut again = life.greeted().await;
+    life.stop.kill();
+    assert_eq!(again.text().await, refuses("draining"));
+    assert!(matches!(again.next().await, Sent::Ping(_)));
+    assert_eq!(again.next().await, Sent::Last(None));
+    life.ended().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_slot_waits_for_ever_for_a_gate_that_never_pings() {
+    let mut bench = stage(Duration::from_secs(5), text("x"));
+    sleep(SILENCE * 100).await;
+    assert!(bench.gate.sent.try_recv().is_err());
+    bench.gate.say(lease());
+    assert_eq!(bench.gate.text().await, result("x"));
+}
