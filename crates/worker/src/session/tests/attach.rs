@@ -206,6 +206,24 @@ async fn r13_a_result_whose_acknowledgement_was_lost_is_sent_again_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_that_cannot_be_written_is_delivered_from_memory() {
+    let life = Life::new([Job::new(5, text("x"))]);
+    let gate = life.greeted().await;
+    gate.say(controlled());
+    sleep(Duration::from_secs(1)).await;
+    gate.close();
+    // As a disk without room would.
+    let folder = life.state.path().join("state/results");
+    fs_err::remove_dir_all(&folder).unwrap();
+    sleep(Duration::from_secs(60)).await;
+    let mut gate = reattached(&life, 5_000).await;
+    assert_eq!(gate.text().await, result("x"));
+    gate.say(ack());
+    sleep(Duration::from_secs(1)).await;
+    assert!(!folder.exists());
+}
+
+#[tokio::test(start_paused = true)]
 async fn r15_the_next_start_delivers_what_the_last_could_not() {
     let job = Job {
         evidence: evidence(),
