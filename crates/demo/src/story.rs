@@ -283,7 +283,10 @@ async fn work(
         let line = match change {
             Change::Event(event) => event_text(&event.view),
             Change::Stage { activity, .. } => stage_text(&activity),
-            Change::Waiting { waiting, .. } => waiting_text(&waiting),
+            Change::Waiting { waiting, is_new } if is_new && !waiting.is_about_to_end() => {
+                waiting_text(&waiting)
+            }
+            Change::Waiting { .. } => return Ok(()),
             Change::Lost(error) => format!("{error}; still trying"),
             Change::Found => "the Gate answers again".to_owned(),
         };

@@ -176,3 +176,48 @@ fn a_worker_without_room_says_so_wherever_an_operator_looks() {
     );
     assert!(out.contains("1 of them take no work"), "{out}");
 }
+
+#[test]
+fn the_log_has_the_names_that_operators_search_for() {
+    let mut appliance = Appliance::start(&Setup::default());
+    appliance.start_worker();
+    let good = appliance.submit("x", &[vec!["true"]]);
+    appliance.wait_for_status(&good, &["succeeded"]);
+    let bad = appliance.submit("x", &[vec!["false"]]);
+    appliance.wait_for_status(&bad, &["failed"]);
+    let log = std::fs::read_to_string(appliance.path("gate.log")).unwrap();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+        .collect();
+    let with = |event: &str, job: &str| {
+        let own = |line: &&Value| line["event"] == event && line["job_id"] == job;
+        let found = lines.iter().find(own);
+        found.unwrap_or_else(|| panic!("no {event} of {job} in {log}"))
+    };
+    for event in [
+        "job_submitted",
+        "attempt_leased",
+        "evidence_bound",
+        "terminal_candidate",
+    ] {
+        let line = with(event, &good);
+        assert_eq!(
+            (&line["component"], &line["msg"]),
+            (&"gate".into(), &"gate lifecycle".into())
+        );
+    }
+    let candidate = with("terminal_candidate", &good);
+    assert_eq!(candidate["candidate_sha"].as_str().unwrap().len(), 40);
+    assert_eq!(
+        (&candidate["worker_id"], &candidate["status"]),
+        (&"worker-1".into(), &"succeeded".into())
+    );
+    assert_eq!(
+        with("terminal_failure", &bad)["failure_code"],
+        "scoped_test_failed"
+    );
+    for event in ["startup", "listening", "worker_connected"] {
+        assert!(lines.iter().any(|line| line["event"] == event), "{event}");
+    }
+}

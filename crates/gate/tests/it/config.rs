@@ -158,6 +158,7 @@ fn every_required_field_is_missed_by_its_path() {
 #[test_case("/allowed_origins", json!(["forge.example"]))]
 #[test_case("/allowed_origins", json!(["https://forge.example/path"]))]
 #[test_case("/log_format", json!("xml"))]
+#[test_case("/metrics_without_token", json!("yes"))]
 #[test_case("/tls", json!({"certificate": "c"}))]
 #[test_case("/tls", json!(null))]
 #[test_case("/allow_plain_listener", json!("yes"))]
