@@ -1,8 +1,9 @@
 //! Jobs per second, lease latency and memory of a Gate under a real load: HTTP
 //! submissions and WebSocket Workers on loopback, the database on disk.
 //!
-//! `cargo bench -p gate --bench load -- [--jobs N] [--dir DIR]`
+//! `cargo bench -p gate --bench load -- [--jobs N] [--dir DIR] [--control]`
 //!
+//! With `--control` the Workers offer job control.
 //! The Gate runs as a child process of its own, so that its memory is its own.
 //! Every run is bounded in jobs and in time.
 
@@ -57,11 +58,12 @@ fn main() -> ExitCode {
     let jobs = value("--jobs").map_or(if measured { 20_000 } else { 100 }, |jobs| {
         jobs.parse().unwrap()
     });
+    let control = args.iter().any(|arg| arg == "--control");
     let dir = value("--dir").map_or_else(std::env::temp_dir, PathBuf::from);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for slots in [200, 16] {
         runtime.block_on(async {
-            tokio::time::timeout(TIME_LIMIT, measure(&dir, slots, jobs))
+            tokio::time::timeout(TIME_LIMIT, measure(&dir, slots, jobs, control))
                 .await
                 .expect("within the time limit");
         });
@@ -69,14 +71,14 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn measure(dir: &Path, slots: usize, jobs: usize) {
+async fn measure(dir: &Path, slots: usize, jobs: usize, control: bool) {
     let gate = Running::start(dir, slots);
     let finished = Arc::new(AtomicUsize::new(0));
     let done = Arc::new(Notify::new());
     let (leased, mut leases) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     for slot in 0..slots {
-        let socket = connect(&gate.address, slot).await;
+        let socket = connect(&gate.address, slot, control).await;
         tasks.spawn(work(
             socket,
             Arc::clone(&finished),
@@ -119,7 +121,7 @@ async fn measure(dir: &Path, slots: usize, jobs: usize) {
     // On a loaded machine this tells more than the time that passed.
     let cpu = gate.cpu() - cpu;
     println!(
-        "slots={slots} jobs={jobs} seconds={:.2} jobs_per_second={:.0} gate_cpu_us_per_job={:.0} lease_p50_us={} lease_p99_us={} idle_kib={idle_kib} peak_kib={}",
+        "slots={slots} jobs={jobs} control={control} seconds={:.2} jobs_per_second={:.0} gate_cpu_us_per_job={:.0} lease_p50_us={} lease_p99_us={} idle_kib={idle_kib} peak_kib={}",
         elapsed.as_secs_f64(),
         jobs as f64 / elapsed.as_secs_f64(),
         cpu.as_secs_f64() * 1e6 / jobs as f64,
@@ -142,7 +144,10 @@ async fn work(
         let Message::Text(text) = message else {
             continue;
         };
-        if text.starts_with("{\"type\":\"lease\"") {
+        if let Some(n) = text.strip_prefix("{\"type\":\"ping\",") {
+            let pong = format!("{{\"type\":\"pong\",{n}");
+            socket.send(Message::text(pong)).await.unwrap();
+        } else if text.contains("\"type\":\"lease\"") {
             leased.send(Instant::now()).ok();
             let id = |name: &str| {
                 let at = text.find(name).unwrap() + name.len();
@@ -163,11 +168,16 @@ async fn work(
     }
 }
 
-async fn connect(address: &str, slot: usize) -> WebSocketStream<TcpStream> {
+async fn connect(address: &str, slot: usize, control: bool) -> WebSocketStream<TcpStream> {
     let stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let (worker, slot) = (slot / 50, slot % 50);
-    let url = format!("ws://{address}/v1/workers/connect?worker_id=w{worker}&slot={slot}");
+    let offer = if control {
+        "&control_version=job_control%2Fv1"
+    } else {
+        ""
+    };
+    let url = format!("ws://{address}/v1/workers/connect?worker_id=w{worker}&slot={slot}{offer}");
     let mut request = url.into_client_request().unwrap();
     let bearer = format!("Bearer {WORKER}-{worker}").parse().unwrap();
     request.headers_mut().insert("authorization", bearer);

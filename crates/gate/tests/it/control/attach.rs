@@ -116,7 +116,9 @@ async fn r13_a_result_whose_acknowledgement_was_lost_is_delivered_once() {
     rig.until(&job, "succeeded").await;
     drop(worker);
     // However long that is ago: the lease of the next job, which came with it, has run out.
+    rig.until(&next, "leased").await;
     rig.pass(600 * SECOND).await;
+    rig.until(&next, "retry_wait").await;
     rig.pass(2 * SECOND).await;
 
     let before = rig.get(&format!("/v1/jobs/{job}/result")).await.json();
@@ -253,6 +255,7 @@ async fn an_attempt_that_has_ended_without_its_worker_is_lost() {
     drop(worker);
     let mut other = greeted(&rig, 1).await;
     rig.pass(31 * SECOND).await;
+    rig.until(&job, "retry_wait").await;
     rig.pass(2 * SECOND).await;
     let second = other.lease().await;
     assert_eq!(second["job_id"], job.as_str());

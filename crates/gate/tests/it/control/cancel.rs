@@ -257,6 +257,7 @@ async fn r03_a_worker_that_is_gone_for_good_loses_its_attempt_at_the_deadline() 
     rig.pass(29 * SECOND).await;
     other.silent(Duration::from_millis(20)).await;
     rig.pass(2 * SECOND).await;
+    rig.until(&job, "retry_wait").await;
     rig.pass(2 * SECOND).await;
     let second = other.lease().await;
     assert_eq!(second["job_id"], job.as_str());

@@ -106,8 +106,8 @@ async fn there_is_no_second_ping_in_a_greeting() {
 #[tokio::test]
 async fn who_answers_no_ping_is_disconnected_and_its_attempt_waits_for_it() {
     let rig = rig(Pace {
-        ping: Duration::from_millis(50),
-        pong: Duration::from_millis(150),
+        ping: Duration::from_millis(500),
+        pong: Duration::from_secs(2),
         stop: NEVER,
     })
     .await;
