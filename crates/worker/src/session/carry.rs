@@ -214,6 +214,10 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         let driven = self.drive(Upkeep::default(), attempt.settle()).await;
         // Whatever became of the connection, nothing is left running.
         attempt.settle().await;
+        if reason == CancelReason::LeaseLost && attempt.is_on_disk() {
+            // Nobody wanted this end: it came too late.
+            attempt.refused("the lease had run out").await;
+        }
         attempt.forget().await;
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(event = "attempt_stopped", %job_id, %attempt_id, ms, "attempt stopped");

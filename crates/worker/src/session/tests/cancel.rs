@@ -58,6 +58,22 @@ async fn a_cancel_that_meets_evidence_or_a_result_takes_its_place() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn r15_a_result_that_came_after_its_lease_is_moved_aside() {
+    let life = Life::new([Job::new(1, text("x")), Job::new(1, text("next"))]);
+    let mut gate = life.greeted().await;
+    gate.say(controlled());
+    assert_eq!(gate.answer().await, result("x"));
+    gate.say(cancel().replace("operator", "lease_lost"));
+    assert_eq!(gate.answer().await, cancelled());
+    assert_eq!(
+        life.files(),
+        (vec![], vec!["0000000001-slot-3.json".to_owned()])
+    );
+    gate.say(controlled());
+    assert_eq!(gate.answer().await, result("next"));
+}
+
 fn failed_completion() -> Completion {
     Completion::Failed(WorkerFailure::ExecutionFailed)
 }
