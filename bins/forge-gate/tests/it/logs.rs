@@ -15,7 +15,9 @@ fn log(place: &Place, more: &[&str], journal: bool) -> String {
     let file = place.path().join("broken.json");
     std::fs::write(&file, config.to_string()).unwrap();
     let path = place.path().join("log");
-    let stderr = std::fs::File::create(&path).unwrap();
+    let mut options = std::fs::OpenOptions::new();
+    let stderr = options.create(true).write(true).truncate(true);
+    let stderr = stderr.open(&path).unwrap();
     let found = stderr.metadata().unwrap();
     #[expect(
         clippy::disallowed_methods,
