@@ -16,11 +16,15 @@ mod codex;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
+mod disk_full;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod endurance;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod half_open;
 #[cfg(test)]
 mod main_job;
 #[cfg(test)]
@@ -30,6 +34,10 @@ mod privacy;
 #[cfg(test)]
 #[path = "../../../forge-codex-plugin/tests/it/provider.rs"]
 mod provider;
+#[cfg(test)]
+mod reconnect;
+#[cfg(test)]
+mod relay;
 #[cfg(test)]
 mod repository;
 #[cfg(test)]
