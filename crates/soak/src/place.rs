@@ -49,8 +49,9 @@ impl Place {
         place.base = place.repositories()?;
         place.write_secret("owner.token", &place.token)?;
         for index in 0..WORKERS {
-            for name in ["trees", "runtime"] {
+            for name in ["trees", "runtime", "state"] {
                 fs_err::create_dir_all(place.of_worker(index, name))?;
+                private(&place.of_worker(index, name))?;
             }
             place.write_secret(&format!("worker-{}.token", index + 1), &secret()?)?;
         }
@@ -174,6 +175,7 @@ impl Place {
             "repository_roots": [self.of_worker(index, "repositories")],
             "worktree_root": self.of_worker(index, "trees"),
             "runtime_root": self.of_worker(index, "runtime"),
+            "state_dir": self.of_worker(index, "state"),
             "repositories": [{"id": "main", "path": self.repository(index)}],
             "plugins": [
                 {"id": "text", "argv": [programs.join("forge-ref-plugin")]},
@@ -181,6 +183,8 @@ impl Place {
             ],
             "environment_allowlist": ["PATH"],
             "check_environment_allowlist": ["PATH"],
+            // How much room this machine has is not what is judged here.
+            "min_free_bytes": 0,
             "ceilings": ceilings
         })
     }

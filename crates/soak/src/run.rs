@@ -243,16 +243,19 @@ impl Stage<'_> {
         self.wait_for("every slot is connected and idle", || all_idle(gate))?;
         for index in 0..WORKERS {
             for name in ["trees", "runtime"] {
-                self.no_folders(&self.place.of_worker(index, name))?;
+                self.left_behind(&self.place.of_worker(index, name), true)?;
             }
+            // Every job has ended, so there is no result left to deliver.
+            self.left_behind(&self.place.of_worker(index, "state/results"), false)?;
         }
         Ok(())
     }
 
-    fn no_folders(&mut self, root: &std::path::Path) -> Result<()> {
+    /// Nothing but files (locks), or nothing but folders, may be in a folder of a Worker.
+    fn left_behind(&mut self, root: &std::path::Path, folders: bool) -> Result<()> {
         for entry in fs_err::read_dir(root)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
+            if entry.file_type()?.is_dir() == folders {
                 let path = entry.path();
                 self.findings
                     .push(format!("`{}` was left behind", path.display()));

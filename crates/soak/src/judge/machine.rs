@@ -1,7 +1,7 @@
 //! The machine of a job, written down once more from its description: which journal is a legal
 //! path, and how often each attempt ends in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An entry of a journal: a kind and its detail line.
 #[derive(Debug, Clone)]
@@ -52,6 +52,7 @@ pub(crate) fn follow(journal: &[Entry]) -> Result<Path, String> {
     let mut walk = Walk {
         state: State::Start,
         attempts: BTreeMap::new(),
+        stopped: BTreeSet::new(),
         count: 0,
     };
     for entry in journal {
@@ -80,6 +81,8 @@ pub(crate) fn follow(journal: &[Entry]) -> Result<Path, String> {
 struct Walk {
     state: State,
     attempts: BTreeMap<String, (u16, &'static str)>,
+    /// Attempts of which the Worker has said that nothing runs any more.
+    stopped: BTreeSet<String>,
     /// Attempts that count.
     count: u16,
 }
@@ -139,8 +142,12 @@ impl Walk {
                 State::Terminal("cancelled")
             }
             (State::Pending | State::Waiting, "cancelled") => State::Terminal("cancelled"),
-            // The Worker tells that nothing of a cancelled attempt runs any more.
-            (State::Terminal("cancelled"), "attempt_stopped") => State::Terminal("cancelled"),
+            // That nothing of an attempt runs any more may be told whenever it has ended.
+            (state, "attempt_stopped") => {
+                let state = state.clone();
+                self.stop(entry.attempt()?)?;
+                state
+            }
             _ => return Err(ILLEGAL.to_owned()),
         };
         self.state = next;
@@ -158,6 +165,18 @@ impl Walk {
             return Err("the attempt has been before".to_owned());
         }
         Ok(State::Leased(attempt))
+    }
+
+    fn stop(&mut self, attempt: String) -> Result<(), String> {
+        let ended = self.attempts.get(&attempt).map(|(_, status)| *status);
+        if !matches!(ended, Some("cancelled" | "expired")) {
+            return Err(format!("the attempt is {ended:?}"));
+        }
+        if self.stopped.insert(attempt) {
+            Ok(())
+        } else {
+            Err("the attempt has stopped before".to_owned())
+        }
     }
 
     fn end(&mut self, attempt: &str, status: &'static str) -> Result<(), String> {
@@ -298,6 +317,17 @@ mod tests {
                     "leased attempt=a ordinal=3",
                 ],
                 "the attempt has been before",
+            ),
+            (
+                vec!["attempt_stopped attempt=b ordinal=2"],
+                "is Some(\"leased\")",
+            ),
+            (
+                vec![
+                    "attempt_stopped attempt=a ordinal=1",
+                    "attempt_stopped attempt=a ordinal=1",
+                ],
+                "has stopped before",
             ),
             (vec!["unheard_of x"], ILLEGAL),
         ] {
