@@ -60,7 +60,6 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("agent-plugin", "crates/agent-plugin"),
     ("plugin-archive", "crates/plugin-archive"),
     ("backplane-client", "crates/backplane-client"),
-    ("open scenarios", "crates/xtask/src/conformance/none"),
 ];
 
 /// The test functions of each package.
