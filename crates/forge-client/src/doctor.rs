@@ -50,11 +50,24 @@ pub(crate) async fn ask(connection: &Connection) -> Vec<Finding> {
     if gone {
         return found;
     }
-    if let Err(error) = client.ready().await {
-        found.push(failed("gate", error));
-        return found;
+    match client
+        .get(&["readyz"], &[], "say whether it is ready")
+        .await
+    {
+        Ok(answer) => {
+            let tls = if client.url().starts_with("https:") {
+                " over TLS"
+            } else {
+                ""
+            };
+            let message = format!("it answers in {:?}{tls} and is ready", answer.version);
+            found.push(Finding::ok("gate", message));
+        }
+        Err(error) => {
+            found.push(failed("gate", error));
+            return found;
+        }
     }
-    found.push(Finding::ok("gate", "it answers and is ready"));
     found.push(version(&client).await);
     found.push(clocks(&client).await);
     match client.workers().await {

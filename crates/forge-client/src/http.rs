@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cli_shell::{Secret, visible};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, LOCATION};
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, Response, StatusCode, Version};
 use strict_json::Json;
 use tls_files::{ClientTls, PlainPolicy, Transport};
 use url::Url;
@@ -58,6 +58,8 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// When it was made, in the server's words.
     pub(crate) date: Option<String>,
+    /// The version of HTTP that it came in.
+    pub(crate) version: Version,
 }
 
 impl GateClient {
@@ -269,8 +271,14 @@ impl GateClient {
         if status.is_success() {
             let date = response.headers().get(DATE);
             let date = date.and_then(|date| Some(date.to_str().ok()?.to_owned()));
+            let version = response.version();
             let body = self.body(response, ANSWER_BYTES).await?;
-            return Ok(Answer { status, body, date });
+            return Ok(Answer {
+                status,
+                body,
+                date,
+                version,
+            });
         }
         if status.is_redirection() {
             let to = response.headers().get(LOCATION).map(HeaderValue::as_bytes);

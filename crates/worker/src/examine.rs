@@ -67,7 +67,9 @@ fn folders(config: &WorkerConfig) -> Vec<Finding> {
         ("worktree_root", config.worktree_root.as_path()),
         ("runtime_root", config.runtime_root.as_path()),
     ];
-    for (field, path) in roots {
+    let state = config.state_dir.as_ref();
+    let state = state.map(|path| ("state_dir", path.as_path()));
+    for (field, path) in roots.into_iter().chain(state) {
         let check = format!("worker {field}");
         found.push(folder(&check, path));
         let space = format!("worker space of {field}");

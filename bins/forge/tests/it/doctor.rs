@@ -86,6 +86,8 @@ fn a_healthy_appliance_has_nothing_that_fails() {
     let appliance = healthy();
     let (code, records) = doctor(&appliance, &[]);
     assert_eq!(code, 0, "{records:#?}");
+    let gate = records.iter().find(|one| one["check"] == "gate").unwrap();
+    assert_eq!(gate["message"], "it answers in HTTP/1.1 and is ready");
     let checks: Vec<&str> = records
         .iter()
         .map(|one| one["check"].as_str().unwrap())
@@ -137,6 +139,17 @@ fn a_gate_that_is_down_is_told_from_one_that_is_none() {
         &["--gate-url", "http://gate.invalid:80", "--allow-plain"],
         &["connection"],
         "gate.invalid:80",
+    );
+    appliance.start_gate();
+    let listen: Value =
+        serde_json::from_slice(&fs::read(appliance.path("gate.json")).unwrap()).unwrap();
+    let url = format!("https://{}", listen["listen"].as_str().unwrap());
+    let (_, records) = doctor(&appliance, &["--gate-url", &url]);
+    let tls = records.iter().find(|one| one["check"] == "gate").unwrap();
+    assert_eq!(tls["status"], "fail");
+    assert!(
+        tls["fix"].as_str().unwrap().contains("`http://` address"),
+        "{tls}"
     );
     let plain = ["--gate-url", "http://gate.invalid"];
     fails(&appliance, &plain, &["address"], "");
