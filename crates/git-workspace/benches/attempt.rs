@@ -2,7 +2,8 @@
 //! `git clone --shared` on the same file system: absolute times of a disk say little.
 //!
 //! `cargo bench -p git-workspace` prints medians in milliseconds and their ratios, and how long
-//! eight attempts at once take.
+//! eight attempts at once take. `cargo bench -p git-workspace -- large` takes one attempt that
+//! leaves a file of 1 GiB, and one that leaves 200 000 files.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -18,7 +19,7 @@ use std::{
 };
 
 use bounded::{GitSha, Hex32};
-use git_workspace::{CandidateRef, Git};
+use git_workspace::{CandidateRef, Git, GitLimits};
 
 const FILES: usize = 2_000;
 const ROUNDS: u8 = 15;
@@ -43,6 +44,9 @@ async fn main() {
         runtime,
         commit,
     };
+    if std::env::args().any(|argument| argument == "large") {
+        return lab.large().await;
+    }
     let mut times: [Vec<Duration>; 6] = Default::default();
     for round in 0..ROUNDS {
         let clone = root.join(format!("clone-{round}"));
@@ -131,6 +135,63 @@ impl Lab {
         let after = edited.elapsed();
         workspace.remove().await.unwrap();
         [cold, checked, looked, after, cold + edited.elapsed()]
+    }
+}
+
+impl Lab {
+    async fn large(&self) {
+        let one: fn(&Path) = |folder| {
+            let mut file = fs_err::File::create(folder.join("large")).unwrap();
+            // Bytes that do not compress, as those of an archive.
+            let mut state = 1_u64;
+            let mut block = vec![0; 1 << 20];
+            for _ in 0..1024 {
+                for chunk in block.chunks_mut(8) {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    chunk.copy_from_slice(&state.to_le_bytes());
+                }
+                std::io::Write::write_all(&mut file, &block).unwrap();
+            }
+        };
+        let many: fn(&Path) = |folder| {
+            for number in 0..200_000 {
+                let folder = folder.join(format!("made/{}", number % 500));
+                fs_err::create_dir_all(&folder).unwrap();
+                fs_err::write(folder.join(number.to_string()), number.to_string()).unwrap();
+            }
+        };
+        for (number, what, fill) in [(1, "a file of 1 GiB", one), (2, "200 000 files", many)] {
+            let (branch, subject) = ("main".parse().unwrap(), "feat: large".parse().unwrap());
+            let base = self.git.check_base(&self.repo, &self.commit, &branch);
+            let base = base.await.unwrap();
+            let limits = GitLimits {
+                timeout: Duration::from_secs(3600),
+                ..GitLimits::default()
+            };
+            let git = self.git.clone().with_limits(limits);
+            let workspace = git.prepare(&base, &self.worktrees, &self.runtime);
+            let mut workspace = workspace.await.unwrap();
+            fill(workspace.path());
+            let start = Instant::now();
+            let snapshot = workspace.snapshot().await.unwrap();
+            let recorded = start.elapsed();
+            let (verified, draft) = tokio::join!(
+                workspace.verify_unchanged(&snapshot),
+                workspace.draft(&snapshot, &subject, None)
+            );
+            verified.unwrap();
+            let name =
+                CandidateRef::new(Hex32::from_bytes([1; 16]), Hex32::from_bytes([number; 16]));
+            workspace.publish(&draft.unwrap(), &name).await.unwrap();
+            println!(
+                "{what}: snapshot {:.1} s, with proof, commit and ref {:.1} s",
+                recorded.as_secs_f64(),
+                start.elapsed().as_secs_f64()
+            );
+            workspace.remove().await.unwrap();
+        }
     }
 }
 
