@@ -1,6 +1,7 @@
 //! Accepts connections, at most so many at once, and serves HTTP/1.1 on each
-//! until it ends or the Gate stops. Beyond the cap new connections wait in the
-//! kernel's queue.
+//! until it ends or the Gate stops. Beyond the cap the next one waits, the others
+//! in the kernel's queue, and the oldest that are served are asked to end: at
+//! once where nothing is under way, after the current request otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +17,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use tls_files::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+use super::crowd::{Crowd, Member};
 use super::deadlines::{Deadlines, Progress, TimedStream};
 use super::socket;
 
@@ -30,6 +32,8 @@ pub(crate) const MAX_CONNECTIONS: usize = 1024;
 const MAX_HEADERS: usize = 64;
 /// Bytes of a request head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// How often one more connection is asked to end while others wait.
+const CROWDED_PAUSE: Duration = Duration::from_millis(20);
 /// Pause after a failed accept, so that a lack of descriptors does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -52,28 +56,56 @@ pub(crate) struct Serving {
 
 /// Accepts until the Gate stops.
 pub(crate) async fn accept(listener: TcpListener, serving: Serving) {
-    let permits = Arc::new(Semaphore::new(serving.connections));
+    let room = Room {
+        permits: Arc::new(Semaphore::new(serving.connections)),
+        crowd: Crowd::default(),
+    };
     loop {
         let next = async {
-            let permit = Arc::clone(&permits).acquire_owned().await;
-            (listener.accept().await, permit)
+            match listener.accept().await {
+                Ok((stream, _peer)) => Ok((stream, room.made().await)),
+                Err(error) => Err(error),
+            }
         };
-        let (accepted, permit) = tokio::select! {
+        let accepted = tokio::select! {
             () = serving.stopping.cancelled() => return,
             next = next => next,
         };
         match accepted {
-            Ok((stream, _peer)) => {
-                let connection = connection(stream, serving.clone());
+            Ok((stream, permit)) => {
+                let member = room.crowd.join();
                 let counted = Counted::one(&serving.open);
-                serving.tasks.spawn(async move {
-                    connection.await;
+                let serving = serving.clone();
+                serving.tasks.clone().spawn(async move {
+                    connection(stream, serving, &member).await;
                     drop((permit, counted));
                 });
             }
             Err(error) => {
                 tracing::warn!(component = "gate", %error, "cannot accept a connection");
+                // Most likely there are no descriptors left; these hold some.
+                room.crowd.ask_the_oldest();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Who may be served, and who is.
+struct Room {
+    permits: Arc<Semaphore>,
+    crowd: Crowd,
+}
+
+impl Room {
+    /// Waits for a place; as long as there is none, one after the other is asked to leave.
+    async fn made(&self) -> Option<OwnedSemaphorePermit> {
+        let mut permit = std::pin::pin!(Arc::clone(&self.permits).acquire_owned());
+        loop {
+            tokio::select! {
+                biased;
+                permit = permit.as_mut() => return permit.ok(),
+                () = tokio::time::sleep(CROWDED_PAUSE) => self.crowd.ask_the_oldest(),
             }
         }
     }
@@ -95,7 +127,7 @@ impl Drop for Counted {
     }
 }
 
-async fn connection(stream: TcpStream, serving: Serving) {
+async fn connection(stream: TcpStream, serving: Serving, member: &Member) {
     if let Err(error) = socket::prepare(&stream) {
         tracing::debug!(component = "gate", %error, "cannot prepare a socket");
         return;
@@ -103,11 +135,11 @@ async fn connection(stream: TcpStream, serving: Serving) {
     let killed = serving.killed.clone();
     let serve = async {
         match &serving.tls {
-            None => http(stream, &serving).await,
+            None => http(stream, &serving, member).await,
             Some(tls) => {
                 let handshake = tls.acceptor().accept(stream);
                 match tokio::time::timeout(serving.deadlines.head, handshake).await {
-                    Ok(Ok(stream)) => http(stream, &serving).await,
+                    Ok(Ok(stream)) => http(stream, &serving, member).await,
                     Ok(Err(error)) => {
                         tracing::debug!(component = "gate", %error, "TLS handshake failed")
                     }
@@ -122,7 +154,10 @@ async fn connection(stream: TcpStream, serving: Serving) {
     }
 }
 
-async fn http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, serving: &Serving) {
+async fn http<S>(stream: S, serving: &Serving, member: &Member)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let progress = Progress::default();
     let stream = TimedStream::new(stream, serving.deadlines, progress.clone());
     let router = serving.router.clone();
@@ -149,9 +184,16 @@ async fn http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, ser
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
+    let asked_to_end = async {
+        tokio::select! {
+            () = serving.stopping.cancelled() => {}
+            () = member.asked() => {}
+        }
+    };
     let ended = tokio::select! {
+        biased;
         ended = connection.as_mut() => ended,
-        () = serving.stopping.cancelled() => {
+        () = asked_to_end => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -169,12 +211,12 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-    #[tokio::test]
-    async fn beyond_the_cap_connections_wait_and_are_not_lost() {
+    /// A server for two connections at once, and what ends it.
+    async fn for_two(router: Router) -> (std::net::SocketAddr, Serving) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = Serving {
-            router: Router::new(),
+            router,
             tls: None,
             deadlines: Deadlines::default(),
             connections: 2,
@@ -183,27 +225,64 @@ mod tests {
             stopping: CancellationToken::new(),
             killed: CancellationToken::new(),
         };
-        let accepting = serving.tasks.spawn(accept(listener, serving.clone()));
-        let open = || async {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(REQUEST).await.unwrap();
-            stream
-        };
-        let mut first = open().await;
-        let mut second = open().await;
-        let mut third = open().await;
-        let mut byte = [0];
-        first.read_exact(&mut byte).await.unwrap();
-        second.read_exact(&mut byte).await.unwrap();
-        let early = tokio::time::timeout(Duration::from_millis(50), third.read_exact(&mut byte));
-        assert!(early.await.is_err(), "the third one is served too early");
-        drop(first);
-        third.read_exact(&mut byte).await.unwrap();
-        assert_eq!(&byte, b"H");
+        serving.tasks.spawn(accept(listener, serving.clone()));
+        (address, serving)
+    }
+
+    async fn open(address: std::net::SocketAddr, request: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        stream
+    }
+
+    async fn first_byte(stream: &mut TcpStream) -> u8 {
+        stream.read_u8().await.unwrap()
+    }
+
+    async fn all_end(serving: Serving) {
         serving.stopping.cancel();
-        accepting.await.unwrap();
         serving.tasks.close();
-        drop((second, third));
         serving.tasks.wait().await;
+    }
+
+    #[tokio::test]
+    async fn r60_beyond_the_cap_the_oldest_idle_connection_makes_room() {
+        let (address, serving) = for_two(Router::new()).await;
+        // One that has had its answer, and one that has never asked.
+        let mut first = open(address, REQUEST).await;
+        assert_eq!(first_byte(&mut first).await, b'H');
+        let mut second = open(address, b"").await;
+        let mut later = Vec::new();
+        for _ in 0..4 {
+            let mut next = open(address, REQUEST).await;
+            assert_eq!(first_byte(&mut next).await, b'H');
+            later.push(next);
+        }
+        for idle in [&mut first, &mut second] {
+            let mut rest = Vec::new();
+            idle.read_to_end(&mut rest).await.unwrap();
+        }
+        all_end(serving).await;
+    }
+
+    #[tokio::test]
+    async fn r60_beyond_the_cap_what_is_under_way_is_finished() {
+        let go = Arc::new(tokio::sync::Notify::new());
+        let wait = Arc::clone(&go);
+        let slow = axum::routing::get(move || async move { wait.notified().await });
+        let (address, serving) = for_two(Router::new().route("/", slow)).await;
+        let mut first = open(address, REQUEST).await;
+        let mut second = open(address, REQUEST).await;
+        let mut third = open(address, REQUEST).await;
+        let early = tokio::time::timeout(CROWDED_PAUSE * 10, first.read_u8());
+        assert!(early.await.is_err(), "nothing is cut");
+        for stream in [&mut first, &mut second, &mut third] {
+            go.notify_one();
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 200");
+        }
+        drop((first, second, third));
+        all_end(serving).await;
     }
 }

@@ -1,5 +1,6 @@
 //! The sockets of the Gate, below HTTP.
 
+mod crowd;
 pub(crate) mod deadlines;
 pub(crate) mod listener;
 mod socket;

@@ -9,6 +9,8 @@ mod config;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
+mod fuzz_api;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod link;
@@ -28,6 +30,8 @@ mod refusals;
 mod scenarios;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod slow_clients;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
