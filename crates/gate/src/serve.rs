@@ -16,6 +16,7 @@ use crate::error::GateError;
 use crate::http::{HostRules, router};
 use crate::log;
 use crate::server::listener::{self, MAX_CONNECTIONS, Serving};
+use crate::server::socket;
 use crate::state::{Clock, GateState};
 use crate::timekeeper;
 use crate::tokens::Tokens;
@@ -93,6 +94,7 @@ impl Gate {
         let listener = TcpListener::bind(&*host.addresses)
             .await
             .map_err(|source| no_listener(config, source))?;
+        socket::widen(&listener).map_err(|source| no_listener(config, source))?;
         let address = listener
             .local_addr()
             .map_err(|source| no_listener(config, source))?;

@@ -3,4 +3,4 @@
 mod crowd;
 pub(crate) mod deadlines;
 pub(crate) mod listener;
-mod socket;
+pub(crate) mod socket;

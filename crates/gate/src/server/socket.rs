@@ -18,6 +18,16 @@ const KEEPALIVE_PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT_MS: u32 = 30_000;
 
+/// Connections that may wait to be accepted, as far as the kernel allows. The library's 128 are
+/// fewer than the slots of one Gate, and beyond them the kernel drops or resets who dials.
+const QUEUE: i32 = 1024;
+
+/// Lets a crowd of Workers wait at a listener.
+pub(crate) fn widen(listener: &impl AsFd) -> io::Result<()> {
+    // Listening again only changes the length of the queue.
+    Ok(rustix::net::listen(listener, QUEUE)?)
+}
+
 /// Sets the options that the conversation relies on.
 pub(crate) fn prepare(socket: &impl AsFd) -> io::Result<()> {
     sockopt::set_tcp_nodelay(socket, true)?;
@@ -33,6 +43,20 @@ pub(crate) fn prepare(socket: &impl AsFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r18_a_crowd_can_wait_to_be_accepted() {
+        let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let crowd = limit.trim().parse().unwrap_or(128_usize).min(300);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        widen(&listener).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody accepts: one too many would wait for ever.
+        let waiting: Vec<_> = (0..crowd)
+            .map(|_| std::net::TcpStream::connect_timeout(&address, Duration::from_secs(10)))
+            .collect();
+        assert!(waiting.iter().all(Result::is_ok));
+    }
 
     #[tokio::test]
     async fn options_are_set() {
