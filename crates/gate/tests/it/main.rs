@@ -5,6 +5,8 @@ mod activity;
 #[cfg(test)]
 mod broken_store;
 #[cfg(test)]
+mod clock_steps;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod control;
