@@ -81,6 +81,19 @@ impl Run {
         }
     }
 
+    /// Brings the time of the next attempt to at most one whole pause from `now`, after a time
+    /// without a Gate in which its clock may have been set back. Tells whether that changed it.
+    pub fn clamp_retry(&mut self, now: Timestamp) -> bool {
+        let latest = self.retry.next(self.attempts, now);
+        match (&mut self.state, latest) {
+            (JobState::RetryWait { retry_at }, Some(latest)) if latest < *retry_at => {
+                *retry_at = latest;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Gives a live lease at least its whole TTL from `now`: time in which no Gate served does
     /// not count. Tells whether that changed it.
     pub fn grant_grace(&mut self, now: Timestamp) -> bool {

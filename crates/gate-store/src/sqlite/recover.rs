@@ -1,9 +1,9 @@
 //! What happens between opening a database and serving it, in a fixed order: check every active
 //! row, disconnect all slots, give the leases whose Workers can come back their whole time, end those
-//! of the others that ran out, bound the deadlines of the rest. All of it is one transaction; any
-//! failure is fatal, and nothing is repaired.
+//! of the others that ran out, bound the deadlines of the rest and the pauses before next attempts. All
+//! of it is one transaction; any failure is fatal, and nothing is repaired.
 
-use forge_domain::{JobKind, JobStatus, Run};
+use forge_domain::{JobKind, JobState, JobStatus, Run};
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -37,6 +37,7 @@ pub(super) fn recover(session: &Session, now: Timestamp) -> Result<Recovery, Sto
             recovery.clamped += usize::from(clamped);
             Ok(())
         })?;
+        bound_pauses(session, now)?;
         Ok(recovery)
     })
 }
@@ -145,6 +146,25 @@ fn grant_grace(session: &Session, now: Timestamp) -> Result<usize, StoreError> {
         graced += usize::from(move_deadline(session, &row, |run| run.grant_grace(now))?);
     }
     Ok(graced)
+}
+
+/// After a clock was set back, no next attempt waits longer than its pause, and one that was due
+/// still is: a slot takes it for granted that it can have what is marked so.
+fn bound_pauses(session: &Session, now: Timestamp) -> Result<(), StoreError> {
+    let connection = session.connection();
+    connection.execute(
+        "UPDATE jobs SET retry_at = ?1 WHERE status = 'retry_wait' AND ready = 1 AND retry_at > ?1",
+        [nanos(now)],
+    )?;
+    each_active(connection, "retry_wait", |row| {
+        let mut run = row.run(&*session.policy(row.policy)?)?;
+        if let (true, JobState::RetryWait { retry_at }) = (run.clamp_retry(now), run.state()) {
+            connection
+                .prepare_cached("UPDATE jobs SET retry_at = ?2 WHERE seq = ?1")?
+                .execute(params![row.seq, nanos(*retry_at)])?;
+        }
+        Ok(())
+    })
 }
 
 /// Writes the deadline of a lease, if `change` changed it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use crate::support::{Rig, text_result};
+use crate::support::{Rig, failure, text_result};
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// The lease of these tests, and a little more.
@@ -70,5 +70,36 @@ async fn r06_a_clock_set_forward_by_an_hour_loses_no_job() {
     assert_eq!(seen, expected);
     for job in [runs, waits] {
         rig.until(&job, "succeeded").await;
+    }
+}
+
+#[tokio::test]
+async fn r06_a_clock_set_back_by_an_hour_delays_no_second_attempt_by_an_hour() {
+    // One whose time had come, though nobody was there to take it, and one whose time was near.
+    for had_come in [true, false] {
+        let rig = Rig::start().await;
+        let mut peer = rig.connect(0).await;
+        let job = rig.submit_text("fails at first").await;
+        let lease = peer.lease().await;
+        peer.send(failure(&lease, "execution_failed", "retryable"))
+            .await;
+        peer.ack(&lease).await;
+        drop(peer);
+        if had_come {
+            rig.pass(Duration::from_secs(2)).await;
+        }
+        rig.clock.step_back(HOUR);
+        let rig = rig.restart().await;
+        let other = rig.submit_text("stands behind it").await;
+        let mut peer = rig.connect(0).await;
+        rig.pass(Duration::from_secs(3)).await;
+        for _ in 0..2 {
+            let lease = peer.lease().await;
+            peer.send(text_result(&lease, "a result")).await;
+            peer.ack(&lease).await;
+        }
+        for id in [job, other] {
+            rig.until(&id, "succeeded").await;
+        }
     }
 }
