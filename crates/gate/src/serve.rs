@@ -91,6 +91,8 @@ impl Gate {
         let host = Host::inspect(config).await?;
         let (store, recovery) = SqliteStore::open(&config.database, clock())?;
         report(&recovery);
+        let grants = Arc::clone(&clock);
+        let store = store.granting_by(move || grants());
         let listener = TcpListener::bind(&*host.addresses)
             .await
             .map_err(|source| no_listener(config, source))?;

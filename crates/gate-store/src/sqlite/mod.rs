@@ -9,6 +9,7 @@
 mod actions;
 mod checkpoint;
 mod cursor;
+mod grant_clock;
 mod memory;
 mod migrate;
 mod open;
@@ -30,6 +31,7 @@ use jiff::Timestamp;
 use safe_fs::LockGuard;
 
 use self::checkpoint::Checkpointer;
+use self::grant_clock::GrantClock;
 use self::readers::Readers;
 use self::writer::{Guard, Writer};
 use crate::{
@@ -47,6 +49,7 @@ pub struct SqliteStore {
     // The order matters: users of the connections end before the lock is given up.
     readers: Option<Readers>,
     writer: Writer,
+    grants: GrantClock,
     _checkpointer: Option<Checkpointer>,
     _lock: Option<Mutex<LockGuard>>,
 }
@@ -69,10 +72,22 @@ impl SqliteStore {
         let store = Self {
             readers: opened.readers.map(Readers::start).transpose()?,
             writer: Writer::start(writer, pressure)?,
+            grants: GrantClock::default(),
             _checkpointer: checkpointer,
             _lock: opened.lock.map(Mutex::new),
         };
         Ok((store, recovery))
+    }
+
+    /// Reads the time of a grant when the grant is made, not when it is asked for: what a claim
+    /// waited for the disk must not be missing from its lease, which the Worker counts from the
+    /// moment it receives it. The clock is the one that `now` of every operation is read from.
+    #[must_use]
+    pub fn granting_by(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self {
+            grants: GrantClock::new(clock),
+            ..self
+        }
     }
 
     fn read<T: Send + 'static>(
@@ -98,9 +113,10 @@ impl Store for SqliteStore {
     }
 
     fn claim(&self, request: ClaimRequest, now: Timestamp) -> Answer<Option<Lease>> {
+        let grants = self.grants.clone();
         self.writer
             .write("claim a job", Guard::RefusesFirst, move |session| {
-                actions::claim::claim(session, request, now)
+                actions::claim::claim(session, request, grants.at_least(now))
             })
     }
 
@@ -178,10 +194,11 @@ impl Store for SqliteStore {
         next: ClaimRequest,
         now: Timestamp,
     ) -> Answer<(Completed, Option<Lease>)> {
+        let grants = self.grants.clone();
         self.writer
             .write("store a result", Guard::RefusesFirst, move |session| {
                 let done = actions::complete::complete(session, &job, &holder, completion, now)?;
-                let lease = match actions::claim::claim(session, next, now) {
+                let lease = match actions::claim::claim(session, next, grants.at_least(now)) {
                     // The result of an earlier session counts, and this one gets nothing.
                     Err(StoreError::Fenced) => None,
                     lease => lease?,

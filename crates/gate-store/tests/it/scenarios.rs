@@ -61,6 +61,35 @@ async fn r10_only_a_heartbeat_moves_a_deadline() {
 }
 
 #[tokio::test]
+async fn r21_what_a_claim_waited_for_the_disk_is_not_missing_from_its_lease() {
+    let (_folder, path) = place();
+    // The clock has moved on by five seconds when the writer comes to what was asked at 0.
+    let store = open(&path, 0).granting_by(|| at(5));
+    submit(&store, text_job(), at(0)).await;
+    submit(&store, text_job(), at(0)).await;
+    let lane = Lane::connect(&store, "w", at(0)).await;
+    let lease = lane.claim(&store, at(0)).await.unwrap();
+    assert_eq!(lease.deadline, at(5 + TTL));
+
+    let done = store.complete_and_claim(
+        lease.job,
+        lane.holder(&lease),
+        text_result("x"),
+        lane.request(),
+        at(0),
+    );
+    let (_, next) = done.await.unwrap();
+    assert_eq!(next.unwrap().deadline, at(5 + TTL));
+    // A clock that stands behind the question shortens nothing.
+    drop(store);
+    let store = open(&path, 10).granting_by(|| at(5));
+    let lane = Lane::connect(&store, "v", at(10)).await;
+    submit(&store, text_job(), at(10)).await;
+    let lease = lane.claim(&store, at(10)).await.unwrap();
+    assert_eq!(lease.deadline, at(10 + TTL));
+}
+
+#[tokio::test]
 async fn r21_a_reader_that_stays_holds_nobody_up_and_the_log_shrinks_behind_it() {
     let (_folder, path) = place();
     let store = open(&path, 0);
