@@ -36,6 +36,7 @@ pub struct Ui {
     err: Stream,
     bars: MultiProgress,
     progress: bool,
+    terminal: bool,
 }
 
 impl Ui {
@@ -56,6 +57,7 @@ impl Ui {
             ),
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
             progress: terminal && !options.no_progress && !options.quiet,
+            terminal: io::IsTerminal::is_terminal(&io::stdout()),
         }
     }
 
@@ -70,8 +72,16 @@ impl Ui {
             err: Stream::new(Box::new(Shared(Arc::clone(&captured.err))), false),
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
             progress: false,
+            terminal: false,
         };
         (ui, captured)
+    }
+
+    /// Returns whether data goes to a terminal, where foreign text is shown and not obeyed; a
+    /// program that reads it gets it unchanged.
+    #[must_use]
+    pub const fn writes_to_terminal(&self) -> bool {
+        self.terminal
     }
 
     /// Returns the chosen output format.

@@ -1,6 +1,5 @@
 //! `fetch` and `diff`: the commit that a job made, in a repository of the operator's.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -91,8 +90,7 @@ impl Diff {
                 "candidate_sha": candidate.commit.to_string(),
                 "diff": String::from_utf8_lossy(&text),
             }))?;
-        } else if std::io::stdout().is_terminal() {
-            // Content of files is foreign text; a program that reads it gets it unchanged.
+        } else if ui.writes_to_terminal() {
             ui.raw(visible_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
         } else {
             ui.raw(&text)?;

@@ -57,7 +57,7 @@ impl OneJob {
         let text = String::from_utf8_lossy(&bytes);
         if ui.format() == cli_shell::Format::Json {
             ui.json(&serde_json::json!({"job_id": self.job.to_string(), "output": text}))?;
-        } else if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        } else if ui.writes_to_terminal() {
             ui.data(cli_shell::visible_lines(&text))?;
         } else {
             ui.raw(&bytes)?;
