@@ -143,11 +143,26 @@ in
     networking.firewall.enable = option types.bool true "Whether there is a firewall.";
     networking.firewall.allowedTCPPorts = option (types.listOf types.port) [ ] "Ports that are open.";
 
+    services.openssh.enable = option types.bool false "Whether there is an ssh server.";
+
     security.pki.certificateFiles = option (types.listOf types.path) [ ] "Authorities to trust.";
 
     virtualisation.memorySize = option types.ints.positive 1024 "MiB of a test machine.";
     virtualisation.cores = option types.ints.positive 1 "Processors of a test machine.";
     virtualisation.diskSize = option types.ints.positive 1024 "MiB of its disk.";
+  };
+
+  # Debian's server; NixOS too makes the host's keys at the first start.
+  config.systemd.services.sshd = lib.mkIf config.services.openssh.enable {
+    description = "SSH server";
+    wantedBy = [ "multi-user.target" ];
+    after = [ "network.target" ];
+    preStart = ''
+      mkdir -p /run/sshd
+      /usr/bin/ssh-keygen -A
+    '';
+    serviceConfig.ExecStart = "/usr/sbin/sshd -D -e";
+    serviceConfig.KillMode = "process";
   };
 
   config.assertions = lib.mapAttrsToList (name: user: {

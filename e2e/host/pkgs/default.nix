@@ -294,6 +294,11 @@ let
       "node"
       "npm"
     ];
+    openssh = host "openssh" [
+      "scp"
+      "ssh"
+      "ssh-keygen"
+    ];
     openssl = host "openssl" [ "openssl" ];
     python3 = host "python3" [ "python3" ];
     systemd = host "systemd" [
