@@ -4,3 +4,5 @@
 mod process;
 #[cfg(test)]
 mod running;
+#[cfg(test)]
+mod service;
