@@ -84,7 +84,7 @@ in
       default = [ ];
       example = literalExpression "[ pkgs.cargo pkgs.rustc ]";
       description = ''
-        What plugins and checks find in PATH, beside git and the usual tools, if the settings let them have
+        What plugins and checks find in PATH, beside git, a shell and the usual tools, if the settings let them have
         that variable.
       '';
     };
@@ -172,7 +172,11 @@ in
         "network-online.target"
         "forge-worker-secrets.service"
       ];
-      path = [ pkgs.git ] ++ cfg.path;
+      path = [
+        pkgs.bash
+        pkgs.git
+      ]
+      ++ cfg.path;
       environment = {
         HOME = state;
       }

@@ -36,11 +36,11 @@ let
 
   # How exposed a service may be by the measure of `systemd-analyze security`, in tenths of 10.
   thresholds = {
-    "agent-forge-tokens.service" = 20;
-    "forge-gate.service" = 20;
-    "forge-gate-secrets.service" = 25;
-    "forge-worker-secrets.service" = 25;
-    "forge-worker.service" = 45;
+    "agent-forge-tokens.service" = 10;
+    "forge-gate.service" = 12;
+    "forge-gate-secrets.service" = 15;
+    "forge-worker-secrets.service" = 15;
+    "forge-worker.service" = 30;
   };
 
   refused = lib.mapAttrs (_: case: (evaluate case.module).system.build.toplevel.drvPath) cases.evaluation;

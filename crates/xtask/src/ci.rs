@@ -113,6 +113,7 @@ pub(crate) fn run() -> Result<Verdict> {
     table.stage("portable clean-up", || portable(&root))?;
     table.stage("packages", crate::packages::run)?;
     table.stage("demo", || demo(&root))?;
+    table.stage("nix", || crate::nix::run(false))?;
     table.stage("soak", || crate::soak::stage(&root))?;
     Ok(table.print())
 }
@@ -125,6 +126,9 @@ pub(crate) fn install() -> Result<Verdict> {
     tools::wheel(&root, "typos", TYPOS)?;
     tools::wheel(&root, "taplo", TAPLO)?;
     codex::fetched(&root)?;
+    for tool in [&tools::NIXFMT, &tools::DEADNIX] {
+        tools::built(&root, tool)?;
+    }
     Ok(Verdict::Clean)
 }
 

@@ -15,6 +15,7 @@ mod codex;
 mod conformance;
 mod deny;
 mod floors;
+mod nix;
 mod packages;
 mod soak;
 mod stage;
@@ -36,6 +37,8 @@ Usage: cargo xtask COMMAND
   deny          licences, sources and duplicates of the dependencies (deny.toml)
   cli-docs      docs/reference/cli.md is what the programs say
     --write       writes it
+  nix           the flake through the stand-in of e2e/host: builds, refusals, units, apps
+    --write       writes the units' texts
   packages      the publishable crates pack, and a plugin builds from the packed sources
   bench         every benchmark, one after the other
   soak          kills a Gate and two Workers at random and judges what is left
@@ -58,6 +61,8 @@ fn main() -> ExitCode {
         ["deny"] => deny::run(),
         ["cli-docs"] => cli_docs::run(false),
         ["cli-docs", "--write"] => cli_docs::run(true),
+        ["nix"] => nix::run(false),
+        ["nix", "--write"] => nix::run(true),
         ["packages"] => packages::run(),
         ["bench"] => ci::bench(),
         ["soak", words @ ..] => soak::command(words),

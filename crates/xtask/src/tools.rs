@@ -14,6 +14,11 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ),
     ("git", "git", "the workspaces are git's"),
     (
+        "nix",
+        "nix-bin",
+        "the flake and the modules are evaluated and built",
+    ),
+    (
         "npm",
         "npm",
         "the real Codex CLI, which tests drive, is an npm package",
@@ -34,8 +39,30 @@ const PIP: (&str, &str, &str) = (
     "two checkers ship as wheels",
 );
 
-/// The version of nextest that is built where none is installed.
-const NEXTEST: &str = "0.9.143";
+/// A tool that is built where none is installed.
+pub(crate) struct Crate {
+    name: &'static str,
+    pub(crate) program: &'static str,
+    version: &'static str,
+}
+
+const NEXTEST: Crate = Crate {
+    name: "cargo-nextest",
+    program: "cargo-nextest",
+    version: "0.9.143",
+};
+/// The formatter of Nix expressions, as nixpkgs uses it.
+pub(crate) const NIXFMT: Crate = Crate {
+    name: "nixfmt_rs",
+    program: "nixfmt",
+    version: "0.5.3",
+};
+/// Finds what a Nix expression names and does not use.
+pub(crate) const DEADNIX: Crate = Crate {
+    name: "deadnix",
+    program: "deadnix",
+    version: "1.3.1",
+};
 
 /// Where cargo puts what it builds.
 pub(crate) fn target(root: &Path) -> PathBuf {
@@ -114,31 +141,35 @@ fn install_components() -> Result<()> {
 
 /// The path of nextest; it is built into the target directory where the machine has none.
 pub(crate) fn nextest(root: &Path) -> Result<PathBuf> {
-    if on_path("cargo-nextest") {
-        return Ok(PathBuf::from("cargo-nextest"));
+    built(root, &NEXTEST)
+}
+
+/// The path of a tool; it is built into the target directory where the machine has none.
+pub(crate) fn built(root: &Path, tool: &Crate) -> Result<PathBuf> {
+    let Crate {
+        name,
+        program,
+        version,
+    } = tool;
+    if on_path(program) {
+        return Ok(PathBuf::from(program));
     }
     let home = target(root).join("tools");
-    let path = home.join("bin/cargo-nextest");
+    let path = home.join("bin").join(program);
     if path.is_file() {
         return Ok(path);
     }
-    println!("tools: building cargo-nextest {NEXTEST} into the target directory");
+    println!("tools: building {name} {version} into the target directory");
     let built = Command::new(crate::workspace::cargo())
-        .args([
-            "install",
-            "--locked",
-            "--quiet",
-            "--version",
-            NEXTEST,
-            "--root",
-        ])
+        .args(["install", "--locked", "--quiet", "--version", version])
+        .arg("--root")
         .arg(&home)
-        .arg("cargo-nextest")
+        .arg(name)
         .env("CARGO_TARGET_DIR", target(root).join("tools-build"))
         .status()
         .context("cannot start cargo install")?;
     if !built.success() {
-        bail!("cargo-nextest {NEXTEST} does not build; install it by hand and run again");
+        bail!("{name} {version} does not build; install it by hand and run again");
     }
     Ok(path)
 }
@@ -210,7 +241,7 @@ fn apt(prefix: &[&str], words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn run_quietly(program: &str, words: &[&str]) -> Option<String> {
+pub(crate) fn run_quietly(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(words)
         .stdin(Stdio::null())
