@@ -20,6 +20,11 @@ enum Command {
     #[command(flatten)]
     Client(forge_client::Commands),
 }
+/// What `forge doctor` looks at on this machine.
+const HOSTS: forge_client::HostChecks = forge_client::HostChecks {
+    gate: |file| Box::pin(async move { gate::examine(&file) }),
+    worker: |file| Box::pin(async move { worker::examine(&file).await }),
+};
 fn main() -> ExitCode {
     if let Some(code) = process_tree::run_wrapper_if_asked() {
         return code;
@@ -34,7 +39,7 @@ fn main() -> ExitCode {
         Some("__ref-plugin") => ref_plugin::main_from(under("forge-ref-plugin")),
         _ => cli_shell::main_with(args, |forge: Forge| match &forge.command {
             Command::Demo(demo) => demo.run(&Ui::new(&forge.global)),
-            Command::Client(client) => forge_client::run(client, &Ui::new(&forge.global)),
+            Command::Client(client) => forge_client::run(client, &Ui::new(&forge.global), &HOSTS),
         }),
     }
 }

@@ -28,7 +28,7 @@ pub use args::normalize_args;
 pub use bounded::text::{visible, visible_bytes, visible_lines};
 pub use error::{CliError, ErrorKind};
 pub use finding::{Finding, Grade};
-pub use options::{Color, Format, GlobalOpts};
+pub use options::{Color, Format, GlobalOpts, ServerOpts};
 pub use run::{main_with, parse, run};
 pub use secret::{Secret, SecretError};
 pub use ui::{Captured, Progress, Ui};

@@ -2,8 +2,10 @@
 //!
 //! A JSON line is `{"time","level","msg",...}` with the event's fields after it in the order in
 //! which they were given, then those of the spans around it, innermost first. Field names may be
-//! dotted. Nothing here knows of secrets: types that hold one cannot print.
+//! dotted. Where the journal of systemd reads, each line has its level in front, as `<4>`, which
+//! the journal takes off. Nothing here knows of secrets: types that hold one cannot print.
 
+mod journal;
 mod json;
 
 use std::io::{self, IsTerminal};
@@ -11,7 +13,7 @@ use std::io::{self, IsTerminal};
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::SubscriberBuilder;
+use tracing_subscriber::fmt::{SubscriberBuilder, format as lines};
 
 use crate::env;
 
@@ -65,19 +67,33 @@ pub fn init(format: LogFormat, verbosity: Verbosity) {
         LogFormat::Human => false,
         LogFormat::Auto => !io::stderr().is_terminal(),
     };
+    let journal = journal::receives_stderr();
     let builder = builder(verbosity).with_writer(io::stderr);
     // Only a second initialisation fails, and the first one is then in force.
-    drop(if json {
-        builder
+    drop(match (json, journal) {
+        (true, true) => builder
+            .fmt_fields(json::FieldsOnly)
+            .event_format(journal::Leveled(json::JsonLine))
+            .try_init(),
+        (true, false) => builder
             .fmt_fields(json::FieldsOnly)
             .event_format(json::JsonLine)
-            .try_init()
-    } else {
-        builder
+            .try_init(),
+        // The journal has the time of its own.
+        (false, true) => builder
+            .event_format(journal::Leveled(
+                lines()
+                    .compact()
+                    .with_target(false)
+                    .without_time()
+                    .with_ansi(false),
+            ))
+            .try_init(),
+        (false, false) => builder
             .compact()
             .with_target(false)
             .with_ansi(io::stderr().is_terminal())
-            .try_init()
+            .try_init(),
     });
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::logging::Verbosity;
+use crate::logging::{LogFormat, Verbosity};
 
 /// How results are written to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -73,11 +73,47 @@ impl GlobalOpts {
     /// Returns how much is said, for the logs.
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
-        match (self.quiet, self.verbose) {
-            (true, _) => Verbosity::Quiet,
-            (false, 0) => Verbosity::Normal,
-            (false, 1) => Verbosity::Verbose,
-            (false, _) => Verbosity::Everything,
+        verbosity(self.quiet, self.verbose)
+    }
+}
+
+/// Options of the programs that serve: they print no results, they log.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServerOpts {
+    /// The form of the log on standard error
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Log")]
+    pub log_format: Option<LogFormat>,
+    /// Say more in the log (twice: everything)
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Log")]
+    pub verbose: u8,
+    /// Say less in the log: warnings and errors only
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Log")]
+    pub quiet: bool,
+}
+
+impl ServerOpts {
+    /// Returns how much is said.
+    #[must_use]
+    pub fn verbosity(&self) -> Verbosity {
+        verbosity(self.quiet, self.verbose)
+    }
+
+    /// The options of the little that such a program says to a terminal, as by `--check-config`.
+    #[must_use]
+    pub fn terminal(&self) -> GlobalOpts {
+        GlobalOpts {
+            verbose: self.verbose,
+            quiet: self.quiet,
+            ..GlobalOpts::default()
         }
+    }
+}
+
+fn verbosity(quiet: bool, verbose: u8) -> Verbosity {
+    match (quiet, verbose) {
+        (true, _) => Verbosity::Quiet,
+        (false, 0) => Verbosity::Normal,
+        (false, 1) => Verbosity::Verbose,
+        (false, _) => Verbosity::Everything,
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cli_shell::{Secret, visible};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode};
 use strict_json::Json;
 use tls_files::{ClientTls, PlainPolicy, Transport};
@@ -56,6 +56,8 @@ pub struct GateClient {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
+    /// When it was made, in the server's words.
+    pub(crate) date: Option<String>,
 }
 
 impl GateClient {
@@ -103,6 +105,16 @@ impl GateClient {
     #[must_use]
     pub fn url(&self) -> &str {
         self.base.as_str()
+    }
+
+    /// Host and port of that address; an IPv6 address has no brackets.
+    pub(crate) fn host(&self) -> (String, u16) {
+        let host = self.base.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        (
+            host.to_owned(),
+            self.base.port_or_known_default().unwrap_or_default(),
+        )
     }
 
     /// Whether the token leaves this machine in clear text, which deserves a warning.
@@ -255,8 +267,10 @@ impl GateClient {
     async fn judge(&self, response: Response, what: &str) -> Result<Answer, ClientError> {
         let status = response.status();
         if status.is_success() {
+            let date = response.headers().get(DATE);
+            let date = date.and_then(|date| Some(date.to_str().ok()?.to_owned()));
             let body = self.body(response, ANSWER_BYTES).await?;
-            return Ok(Answer { status, body });
+            return Ok(Answer { status, body, date });
         }
         if status.is_redirection() {
             let to = response.headers().get(LOCATION).map(HeaderValue::as_bytes);

@@ -7,6 +7,7 @@
 mod answer;
 mod api;
 mod commands;
+mod doctor;
 mod error;
 mod follow;
 mod http;
@@ -24,7 +25,7 @@ use clap::{CommandFactory, Parser};
 use cli_shell::{CliError, GlobalOpts, Ui};
 
 pub use api::{Seen, Submitted};
-pub use commands::Commands;
+pub use commands::{Commands, HostCheck, HostChecks};
 pub use error::ClientError;
 pub use follow::{Change, follow};
 pub use http::{GateClient, Settings};
@@ -55,20 +56,22 @@ pub fn command() -> clap::Command {
 }
 
 /// Runs the client commands alone, without what the `forge` program adds to them.
-pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    cli_shell::main_with(args, |cli: Cli| run(&cli.command, &Ui::new(&cli.global)))
+pub fn main_from(args: impl IntoIterator<Item = OsString>, hosts: &HostChecks) -> ExitCode {
+    cli_shell::main_with(args, |cli: Cli| {
+        run(&cli.command, &Ui::new(&cli.global), hosts)
+    })
 }
 
-/// Runs one command to its end on a runtime of its own.
+/// Runs one command to its end on a runtime of its own; `hosts` is what `doctor` may look at.
 ///
 /// # Errors
 /// What went wrong, with hints on what to do.
-pub fn run(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
+pub fn run(command: &Commands, ui: &Ui, hosts: &HostChecks) -> Result<ExitCode, CliError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::operation(error).because("cannot start the runtime"))?
-        .block_on(commands::dispatch(command, ui))
+        .block_on(commands::dispatch(command, ui, hosts))
 }
 
 #[cfg(test)]

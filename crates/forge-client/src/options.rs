@@ -102,7 +102,7 @@ impl Connection {
 
 impl Connection {
     /// Flags win over variables, and the token itself over the name of its file.
-    fn token_source(&self) -> Source {
+    pub(crate) fn token_source(&self) -> Source {
         if let Some(path) = &self.token_file {
             return Source::File(path.clone());
         }
@@ -119,7 +119,7 @@ impl Connection {
 }
 
 /// Where the token is.
-enum Source {
+pub(crate) enum Source {
     File(PathBuf),
     Variable(String),
 }

@@ -228,9 +228,17 @@ impl WorkerSession {
         WorkerMessage::Decline(Decline { lease, reason }).encode()
     }
 
-    /// The frame that answers a ping.
+    /// The frame that answers a ping. The first one says that a lease may come, so it waits for
+    /// the answer to an attach, and for the end of what that has called lost.
     pub fn pong(&mut self, n: u64) -> Result<Vec<u8>, LinkError> {
-        self.expect_control("pong")?;
+        const KIND: &str = "pong";
+        self.expect_control(KIND)?;
+        if matches!(self.state, State::Attaching(_)) {
+            return Err(LinkError::OutOfPlace {
+                kind: KIND,
+                reason: "the Gate has not answered the attach",
+            });
+        }
         self.control.spoken = true;
         WorkerMessage::Pong(n).encode()
     }

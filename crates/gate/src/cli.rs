@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser};
-use cli_shell::logging::{self, LogFormat, Verbosity};
-use cli_shell::{CliError, GlobalOpts, Ui, clock, exit, service};
+use cli_shell::logging::{self, LogFormat};
+use cli_shell::{CliError, ServerOpts, Ui, clock, exit, service};
 use gate_store::SqliteStore;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,7 +42,7 @@ struct Args {
     )]
     backup_to: Option<PathBuf>,
     #[command(flatten)]
-    global: GlobalOpts,
+    server: ServerOpts,
 }
 
 /// The command line, for generated documentation.
@@ -65,7 +65,7 @@ fn run(args: &Args) -> Result<ExitCode, CliError> {
     if let Some(copy) = &args.backup_to {
         return back_up(args, &config, copy);
     }
-    serve(&config, args.global.verbosity())
+    serve(&config, &args.server)
 }
 
 fn file(args: &Args) -> Result<&Path, CliError> {
@@ -86,7 +86,8 @@ fn check(args: &Args, file: &Path, config: &GateConfig) -> Result<ExitCode, CliE
             .block_on(Host::inspect(config))
             .map_err(CliError::config)?;
     }
-    Ui::new(&args.global).status(format!("configuration file `{}` is valid", file.display()));
+    Ui::new(&args.server.terminal())
+        .status(format!("configuration file `{}` is valid", file.display()));
     Ok(exit::ok())
 }
 
@@ -95,17 +96,19 @@ fn back_up(args: &Args, config: &GateConfig, copy: &Path) -> Result<ExitCode, Cl
         .map_err(GateError::from)
         .map_err(CliError::operation)?;
     let copy = copy.display();
-    Ui::new(&args.global).status(format!("{jobs} jobs are in `{copy}`; the copy was checked"));
+    Ui::new(&args.server.terminal())
+        .status(format!("{jobs} jobs are in `{copy}`; the copy was checked"));
     Ok(exit::ok())
 }
 
-fn serve(config: &GateConfig, verbosity: Verbosity) -> Result<ExitCode, CliError> {
-    // A server's log is for machines unless the file says otherwise.
-    let format = match config.log_format {
-        LogFormat::Auto => LogFormat::Json,
-        format => format,
+fn serve(config: &GateConfig, options: &ServerOpts) -> Result<ExitCode, CliError> {
+    // A server's log is for machines unless somebody says otherwise.
+    let format = match (options.log_format, config.log_format) {
+        (Some(format), _) => format,
+        (None, LogFormat::Auto) => LogFormat::Json,
+        (None, format) => format,
     };
-    logging::init(format, verbosity);
+    logging::init(format, options.verbosity());
     log::startup(cli_shell::version());
     let passed = service::listener().map_err(GateError::Passed); // no thread runs yet
     let served = runtime()?.block_on(async {

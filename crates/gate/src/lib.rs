@@ -10,6 +10,7 @@ mod activity;
 mod cli;
 mod config;
 mod error;
+mod examine;
 mod http;
 mod link;
 mod log;
@@ -28,6 +29,7 @@ pub use activity::{LiveActivity, MAX_ATTEMPTS, Performer, Recorded, StageReached
 pub use cli::{command, main_from};
 pub use config::{Execution, GateConfig, Lifecycle, Listen, Repository, Tls, TokenSource, Worker};
 pub use error::GateError;
+pub use examine::examine;
 pub use http::{HostRules, router};
 pub use serve::Gate;
 pub use state::{Clock, GateState};

@@ -10,7 +10,7 @@ mod store;
 use std::time::Duration;
 
 use forge_domain::{AttemptStatus, FailureCode, JobStatus, PoolId};
-use gate_store::{Cancelled, Completed, EndedLease};
+use gate_store::{Cancelled, Completed, EndedLease, JobView};
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -27,6 +27,9 @@ pub(crate) use self::store::Measured;
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 const PREFIX: &str = "forge_gate";
+
+/// The outcome of a lease that a Worker gave back before it began.
+const WITHDRAWN: &str = "withdrawn";
 
 /// Upper bounds in seconds: from a claim in memory to a disk that has come to a halt.
 const BUCKETS: [f64; 14] = [
@@ -91,6 +94,7 @@ impl Metrics {
         for pool in pools {
             drop(metrics.submitted.get_or_create(&of(pool)));
             drop(metrics.leased.get_or_create(&of(pool)));
+            drop(metrics.attempts.get_or_create(&ended(pool, WITHDRAWN)));
             for status in AttemptStatus::ALL {
                 if status != AttemptStatus::Leased {
                     drop(
@@ -209,6 +213,13 @@ impl Metrics {
         };
         self.attempt_ended(&job.worker_pool, outcome);
         self.job_moved(&job.worker_pool, job.status);
+    }
+
+    /// A Worker gave a lease back that it had not begun: it was no attempt.
+    fn withdrawn(&self, job: &JobView) {
+        self.attempts
+            .get_or_create(&ended(&job.worker_pool, WITHDRAWN))
+            .inc();
     }
 
     /// A lease ran out.

@@ -228,7 +228,7 @@ async fn watch_certificate(state: GateState, tls: ServerTls) {
     }
 }
 
-fn tokens(config: &GateConfig) -> Result<Tokens, GateError> {
+pub(crate) fn tokens(config: &GateConfig) -> Result<Tokens, GateError> {
     let read = |whose: String, source: &TokenSource| {
         match source {
             TokenSource::Env(name) => Secret::from_env(name.as_ref()),

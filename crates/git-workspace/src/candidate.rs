@@ -11,8 +11,8 @@ use bounded::{AuthorEmail, AuthorName, CommitSubject, GitSha, Hex32, text::visib
 use crate::{
     GitError, Snapshot, Workspace,
     base::unexpected,
-    durable,
     git::{Call, failure},
+    quarantine,
     workspace::{blocking, parse_sha},
 };
 
@@ -55,7 +55,8 @@ pub struct Identity {
     pub email: AuthorEmail,
 }
 
-/// The commit of a candidate, whole and on the disk; without a ref nobody knows of it.
+/// The commit of a candidate, whole in the repository and on the disk; without a ref nobody knows
+/// of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draft {
     commit: GitSha,
@@ -88,14 +89,16 @@ impl Workspace {
         if !snapshot.changed() {
             return Err(GitError::NoChanges);
         }
-        let (objects, added) = (self.base.repository.objects(), self.added.clone());
-        let synced = blocking(move || {
-            durable::sync_objects(&objects, &added)
-                .map_err(GitError::io("synchronise the objects of the candidate"))
-        });
-        let (synced, draft) = tokio::join!(synced, self.commit_tree(snapshot, subject, author));
-        synced?;
-        draft
+        let commit = self.commit_tree(snapshot, subject, author).await?;
+        let (from, to) = (self.private.objects(), self.base.repository.objects());
+        let copied = self.base.shared.is_some();
+        blocking(move || {
+            quarantine::release(&from, &to, copied)
+                .map_err(GitError::io("store the objects of the candidate"))
+        })
+        .await?;
+        self.prove_whole(&commit, snapshot).await?;
+        Ok(Draft { commit })
     }
 
     /// Creates `name`, which must not exist, for the commit.
@@ -136,8 +139,7 @@ impl Workspace {
         snapshot: &Snapshot,
         subject: &CommitSubject,
         author: Option<&Identity>,
-    ) -> Result<Draft, GitError> {
-        let (tree, base) = (snapshot.tree(), self.base.commit);
+    ) -> Result<GitSha, GitError> {
         let (author_name, author_email) = author
             .map_or((COMMITTER_NAME, COMMITTER_EMAIL), |author| {
                 (author.name.as_str(), author.email.as_str())
@@ -146,23 +148,27 @@ impl Workspace {
         let call = self
             .private
             .call(command)
-            .args([tree.as_str(), "-p", base.as_str(), "-F", "-"])
+            .args([snapshot.tree().as_str(), "-p", self.base.commit.as_str()])
+            .args(["-F", "-"])
             .config("i18n.commitEncoding=utf-8")
             .env("GIT_AUTHOR_NAME", author_name)
             .env("GIT_AUTHOR_EMAIL", author_email)
             .env("GIT_COMMITTER_NAME", COMMITTER_NAME)
             .env("GIT_COMMITTER_EMAIL", COMMITTER_EMAIL)
             .stdin(format!("{subject}\n"));
-        let commit = parse_sha(command, &self.git.run(call).await?)?;
+        parse_sha(command, &self.git.run(call).await?)
+    }
 
-        // Asked of the repository alone, this proves that it has the objects too.
+    /// Asks the repository alone, which proves that it has the objects too.
+    async fn prove_whole(&self, commit: &GitSha, snapshot: &Snapshot) -> Result<(), GitError> {
+        let (tree, base) = (snapshot.tree(), self.base.commit);
         let command = "cat-file";
         let call = Call::new(command, Some(self.base.repository.common_dir()))
             .arg("--batch-check=%(objectname) %(objecttype)")
             .stdin(format!("{commit}\n{commit}^{{tree}}\n{commit}^\n"));
         let found = self.git.run(call).await?;
         if found == format!("{commit} commit\n{tree} tree\n{base} commit\n").as_bytes() {
-            Ok(Draft { commit })
+            Ok(())
         } else {
             Err(unexpected(command, &found))
         }
@@ -186,7 +192,9 @@ impl Workspace {
             }
             let removed = !last && stale.as_ref().is_some_and(StaleLock::remove);
             if !removed {
-                return Err(failure(command, &captured));
+                let common_dir = self.base.repository.common_dir();
+                let lock = lock_in_the_way(common_dir, name);
+                return Err(lock.unwrap_or_else(|| failure(command, &captured)));
             }
         }
         Ok(())
@@ -216,6 +224,19 @@ impl Workspace {
     }
 }
 
+/// The error for a lock that git has waited for in vain: of this ref, or of all refs where they are
+/// kept in tables.
+fn lock_in_the_way(common_dir: &Path, name: &CandidateRef) -> Option<GitError> {
+    [
+        format!("{name}.lock"),
+        "reftable/tables.list.lock".to_owned(),
+    ]
+    .into_iter()
+    .map(|lock| common_dir.join(lock))
+    .find(|lock| fs_err::symlink_metadata(lock).is_ok())
+    .map(|lock| GitError::Locked { name: *name, lock })
+}
+
 /// The lock file of a candidate's ref, left by a git that was killed.
 ///
 /// Two things together say that no live process holds it: only this attempt ever writes that ref,
@@ -240,5 +261,39 @@ impl StaleLock {
     fn identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
         let found = fs_err::symlink_metadata(path).ok()?;
         Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locked() -> (tempfile::TempDir, CandidateRef, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let name = CandidateRef::new(Hex32::from_bytes([1; 16]), Hex32::from_bytes([2; 16]));
+        let path = dir.path().join(format!("{name}.lock"));
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(&path, "").unwrap();
+        (dir, name, path)
+    }
+
+    #[test]
+    fn r44_a_lock_that_has_not_changed_is_removed() {
+        let (dir, name, path) = locked();
+        let lock = StaleLock::find(dir.path(), &name).unwrap();
+        assert!(lock.remove());
+        assert!(!path.exists());
+        assert!(!lock.remove());
+    }
+
+    #[test]
+    fn r44_a_lock_that_somebody_took_meanwhile_is_left_alone() {
+        let (dir, name, path) = locked();
+        let lock = StaleLock::find(dir.path(), &name).unwrap();
+        fs_err::write(path.with_extension("new"), "").unwrap();
+        fs_err::rename(path.with_extension("new"), &path).unwrap();
+        assert!(!lock.remove());
+        assert!(path.exists());
+        assert!(StaleLock::find(&dir.path().join("elsewhere"), &name).is_none());
     }
 }

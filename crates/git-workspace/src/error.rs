@@ -119,6 +119,17 @@ pub enum GitError {
         /// The ref.
         name: CandidateRef,
     },
+    /// Another process holds a lock, or has left it.
+    #[error(
+        "candidate ref `{name}` is locked by `{}`; if no git runs in that repository, remove the file",
+        lock.display()
+    )]
+    Locked {
+        /// The ref.
+        name: CandidateRef,
+        /// The lock.
+        lock: PathBuf,
+    },
     /// What git stored is not what was asked for.
     #[error("candidate ref `{name}` does not hold the commit that was made: {found}")]
     CandidateMismatch {

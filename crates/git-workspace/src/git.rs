@@ -42,11 +42,14 @@ const CONFIG: &[&str] = &[
     "advice.addEmbeddedRepo=false",
     "log.showSignature=false",
     "protocol.allow=never",
-    // Large files go into packs at once; the repository's own repacking compresses them better.
+    // Large files go into packs at once, a piece at a time, so that they need no memory; the
+    // repository's own repacking compresses them better.
+    "core.bigFileThreshold=32m",
     "pack.compression=1",
-    // A candidate that was reported must survive a power loss. The many files of an `add` are
-    // synchronised by us, at once and only for a candidate.
+    // A candidate that was reported must survive a power loss.
     "core.fsync=committed",
+    // With refs in tables all jobs of a repository need one lock, for a moment each.
+    "reftable.lockTimeout=2000",
 ];
 
 /// The limits of each single run of git.

@@ -1,6 +1,6 @@
 //! Reads from our own index what git would not tell without another process: which entries are
-//! links to commits (submodules), which contents and trees there are, what each file looked like
-//! when git wrote it, and whether git could overlook an edit of one of them.
+//! links to commits (submodules), what each file looked like when git wrote it, and whether git
+//! could overlook an edit of one of them.
 //!
 //! Git takes a file for unchanged if its size and times are those of the index, down to seconds
 //! only in the usual build, unless the file was *modified* as late as the index was written. A
@@ -11,9 +11,7 @@
 //! The format is git's documented index format, versions 2 and 3; the version is pinned by the
 //! configuration of every run. Asking git for the same would cost one more process per attempt.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use bounded::GitSha;
+use std::collections::BTreeMap;
 
 /// The name of an object.
 pub(crate) type ObjectName = [u8; 20];
@@ -27,11 +25,6 @@ pub(crate) struct Facts {
     pub(crate) links: Gitlinks,
     /// The `.gitattributes` files, which say how others are written.
     pub(crate) attributes: BTreeMap<Vec<u8>, ObjectName>,
-    /// The contents of all files.
-    pub(crate) blobs: BTreeSet<ObjectName>,
-    /// All trees, if git wrote them into the index: it does with each whole tree that it read or
-    /// wrote, and forgets those that have changed since.
-    pub(crate) trees: Option<BTreeSet<ObjectName>>,
     /// Whether git could take an edited file for an unchanged one.
     pub(crate) may_hide_edits: bool,
 }
@@ -70,13 +63,11 @@ const FLAGS_AT: usize = 60;
 const PATH_AT: usize = 62;
 const GITLINK: u32 = 0o160_000;
 const EXTENDED: u16 = 0x4000;
-/// The checksum at the end.
-const TRAILER: usize = 20;
 
 /// Reads an index that was written in the second `written`; `None` if it is no such index.
 pub(crate) fn facts(index: &[u8], written: i64) -> Option<Facts> {
     let mut facts = Facts::default();
-    let extensions = read(index, |entry| {
+    read(index, |entry| {
         facts.may_hide_edits |=
             i64::from(entry.changed.0) >= written && i64::from(entry.modified.0) < written;
         if entry.path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes") {
@@ -84,16 +75,13 @@ pub(crate) fn facts(index: &[u8], written: i64) -> Option<Facts> {
         }
         if entry.is_link() {
             facts.links.insert(entry.path.to_vec(), entry.name);
-        } else {
-            facts.blobs.insert(entry.name);
         }
     })?;
-    facts.trees = trees(extensions);
     Some(facts)
 }
 
-/// Hands over each entry of an index, in their order, and returns what follows them.
-pub(crate) fn read<'a>(index: &'a [u8], mut each: impl FnMut(Entry<'a>)) -> Option<&'a [u8]> {
+/// Hands over each entry of an index, in their order.
+pub(crate) fn read<'a>(index: &'a [u8], mut each: impl FnMut(Entry<'a>)) -> Option<()> {
     let signature = index.get(..4)?;
     let version = number(index, 4)?;
     if signature != b"DIRC" || !matches!(version, 2 | 3) {
@@ -122,47 +110,7 @@ pub(crate) fn read<'a>(index: &'a [u8], mut each: impl FnMut(Entry<'a>)) -> Opti
         // One to eight NUL bytes fill the entry up to a multiple of eight.
         at = at.checked_add((path_at + path.len() + 8) & !7)?;
     }
-    index.get(at..)
-}
-
-/// Finds the names of all trees in the extension that caches them; `None` if one is not known.
-fn trees(mut extensions: &[u8]) -> Option<BTreeSet<ObjectName>> {
-    while extensions.len() > TRAILER {
-        let length = usize::try_from(number(extensions, 4)?).ok()?;
-        let (content, rest) = extensions.get(8..)?.split_at_checked(length)?;
-        if extensions.starts_with(b"TREE") {
-            return cached_trees(content);
-        }
-        extensions = rest;
-    }
-    None
-}
-
-/// Reads entries of path, NUL, count of files, space, count of folders, line feed, name.
-fn cached_trees(mut content: &[u8]) -> Option<BTreeSet<ObjectName>> {
-    let mut trees = BTreeSet::new();
-    while !content.is_empty() {
-        let path = content.iter().position(|byte| *byte == 0)?;
-        let counts = content.get(path + 1..)?;
-        let line = counts.iter().position(|byte| *byte == b'\n')?;
-        if counts.starts_with(b"-") {
-            // A tree that has changed since has no name.
-            return None;
-        }
-        let (name, rest) = counts.get(line + 1..)?.split_at_checked(20)?;
-        trees.insert(name.try_into().ok()?);
-        content = rest;
-    }
-    Some(trees)
-}
-
-/// The name that 40 digits stand for.
-pub(crate) fn object_name(sha: &GitSha) -> Option<ObjectName> {
-    let mut name = ObjectName::default();
-    for (byte, digits) in name.iter_mut().zip(sha.as_str().as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(name)
+    Some(())
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
@@ -241,45 +189,5 @@ mod tests {
         assert!(gitlinks(&bytes).is_none());
         assert!(gitlinks(b"TREE").is_none());
         assert!(gitlinks(b"").is_none());
-    }
-
-    fn with_trees(content: &[u8]) -> Vec<u8> {
-        let mut bytes = index(&[("file", 0o100_644)]);
-        let foreign = b"abcd";
-        for (signature, content) in [(b"REUC", &foreign[..]), (b"TREE", content)] {
-            bytes.extend(signature);
-            bytes.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
-            bytes.extend(content);
-        }
-        bytes.extend([0; TRAILER]);
-        bytes
-    }
-
-    #[test]
-    fn trees_are_found_behind_other_extensions() {
-        let mut content = b"\x003 1\n".to_vec();
-        content.extend([1; 20]);
-        content.extend(b"folder\x001 0\n");
-        content.extend([2; 20]);
-        let found = facts(&with_trees(&content), 1).unwrap().trees.unwrap();
-        assert_eq!(found, BTreeSet::from([[1; 20], [2; 20]]));
-        for end in 1..content.len() {
-            let cut = facts(&with_trees(&content[..end]), 1).unwrap().trees;
-            assert!(
-                cut.is_none_or(|trees| trees.len() == 1),
-                "cut at {end} of {}",
-                content.len()
-            );
-        }
-    }
-
-    #[test]
-    fn a_changed_tree_has_no_name() {
-        let mut content = b"\x00-1 1\nfolder\x001 0\n".to_vec();
-        content.extend([2; 20]);
-        assert_eq!(facts(&with_trees(&content), 1).unwrap().trees, None);
-        let mut none = index(&[("file", 0o100_644)]);
-        none.extend([0; TRAILER]);
-        assert_eq!(facts(&none, 1).unwrap().trees, None);
     }
 }

@@ -22,7 +22,6 @@
 
 mod base;
 mod candidate;
-mod durable;
 mod error;
 mod git;
 mod head;
@@ -30,6 +29,7 @@ mod index;
 mod inspect;
 mod plugin_git;
 mod private_git;
+mod quarantine;
 mod repository;
 mod snapshot;
 mod submodules;

@@ -1,6 +1,6 @@
 //! The `.git` inside a workspace: for the plugin's own use, and never read by git here.
 
-use std::{io, os::unix::ffi::OsStrExt, path::Path};
+use std::{io, path::Path};
 
 use crate::{Base, untouched};
 
@@ -26,14 +26,10 @@ pub(crate) fn create(base: &Base, workspace: &Path, index: &Path) -> io::Result<
         fs_err::create_dir(dir.join(folder))?;
     }
     fs_err::write(dir.join("config"), CONFIG)?;
-    let mut alternates = base
-        .repository
-        .objects()
-        .into_os_string()
-        .as_bytes()
-        .to_vec();
-    alternates.push(b'\n');
-    fs_err::write(dir.join("objects/info/alternates"), alternates)?;
+    fs_err::write(
+        dir.join("objects/info/alternates"),
+        base.repository.alternates(),
+    )?;
     for name in ["shallow", "info/exclude", "info/attributes"] {
         match fs_err::copy(base.repository.common_dir().join(name), dir.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -12,12 +12,14 @@ const INFO_BYTES: u64 = 1 << 20;
 /// What an operator may keep beside the repository's files.
 const INFO: [&str; 2] = ["info/exclude", "info/attributes"];
 
-/// A private git directory without objects, refs or hooks of its own.
+/// What becomes of a candidate is brought to the disk when it leaves here, all at once.
+const UNSYNCED: &str = "core.fsync=none";
+
+/// A private git directory without refs or hooks of its own. It reads the repository's objects,
+/// and keeps to itself what git writes.
 #[derive(Debug)]
 pub(crate) struct PrivateGit {
     dir: PrivateTempDir,
-    /// Where objects are read from and written to.
-    objects: PathBuf,
     shared: Option<String>,
 }
 
@@ -30,15 +32,13 @@ impl PrivateGit {
         copy_info(base, dir.path())?;
         Ok(Self {
             dir,
-            objects: base.repository.objects(),
             shared: base.shared.clone(),
         })
     }
 
-    /// Starts a call that uses this directory and the objects of the repository.
+    /// Starts a call that uses this directory.
     pub(crate) fn call(&self, command: &'static str) -> Call {
-        let call =
-            Call::new(command, Some(self.dir.path())).env("GIT_OBJECT_DIRECTORY", &self.objects);
+        let call = Call::new(command, Some(self.dir.path())).config(UNSYNCED);
         match &self.shared {
             None => call,
             Some(shared) => call.config(format!("core.sharedRepository={shared}")),
@@ -67,13 +67,21 @@ impl PrivateGit {
             .map_err(GitError::io("write the private git directory"))
     }
 
+    /// Where git writes objects.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.dir.path().join("objects")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// Whether nothing that it was made with is missing from such a directory. Blocks.
     pub(crate) fn is_whole(dir: &Path) -> bool {
-        untouched::has_all(dir, &["HEAD", "config", "info", "refs"])
+        untouched::has_all(
+            dir,
+            &["HEAD", "config", "info", "objects/info/alternates", "refs"],
+        )
     }
 
     pub(crate) fn close(self) -> Result<(), GitError> {
@@ -82,8 +90,13 @@ impl PrivateGit {
 }
 
 fn write_files(base: &Base, dir: &Path) -> std::io::Result<()> {
-    fs_err::create_dir(dir.join("refs"))?;
-    fs_err::create_dir(dir.join("info"))?;
+    for folder in ["refs", "info", "objects", "objects/info", "objects/pack"] {
+        fs_err::create_dir(dir.join(folder))?;
+    }
+    fs_err::write(
+        dir.join("objects/info/alternates"),
+        base.repository.alternates(),
+    )?;
     fs_err::write(dir.join("HEAD"), format!("{}\n", base.commit))?;
     fs_err::write(
         dir.join("config"),

@@ -106,6 +106,13 @@ impl Repository {
         &self.common_dir
     }
 
+    /// What another git directory has in `objects/info/alternates` to read the objects.
+    pub(crate) fn alternates(&self) -> Vec<u8> {
+        let mut line = self.objects().into_os_string().into_encoded_bytes();
+        line.push(b'\n');
+        line
+    }
+
     /// Where its objects are.
     pub(crate) fn objects(&self) -> PathBuf {
         self.common_dir.join("objects")

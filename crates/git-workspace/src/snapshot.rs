@@ -3,10 +3,7 @@
 use bounded::{GitSha, text::visible_bytes};
 
 use crate::{
-    GitError, Workspace, WorkspaceFault,
-    base::unexpected,
-    head,
-    index::object_name,
+    GitError, Workspace, WorkspaceFault, head,
     private_git::PrivateGit,
     submodules,
     workspace::{blocking, identity, index_bytes, parse_sha},
@@ -15,10 +12,7 @@ use crate::{
 /// How many changed paths an error names.
 const NAMED_PATHS: usize = 5;
 
-/// Git leaves it to us to bring objects to the disk: at once, and only those of a candidate.
-const UNSYNCED: &str = "core.fsync=committed,-loose-object";
-
-/// What a workspace held at one moment, as a tree in the repository.
+/// What a workspace held at one moment, as a tree that only the workspace knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
     tree: GitSha,
@@ -49,12 +43,7 @@ impl Workspace {
     /// with a commit spoils the workspace for good.
     pub async fn snapshot(&mut self) -> Result<Snapshot, GitError> {
         self.check_intact().await?;
-        let add = self
-            .private
-            .call("add")
-            .config(UNSYNCED)
-            .work_tree(self.path())
-            .arg("--all");
+        let add = self.private.call("add").work_tree(self.path()).arg("--all");
         if let Err(error) = self.git.run(add).await {
             return Err(match (&error, self.nested_repository().await) {
                 (GitError::Failed { .. }, Ok(Some(fault))) => fault.into(),
@@ -62,26 +51,18 @@ impl Workspace {
             });
         }
         let command = "write-tree";
-        let call = self.private.call(command).config(UNSYNCED);
-        let tree = parse_sha(command, &self.git.run(call).await?)?;
-        // Only now: writing the tree may write the index once more, and notes all trees there.
+        let tree = parse_sha(command, &self.git.run(self.private.call(command)).await?)?;
+        // Only now: writing the tree may write the index once more.
         let (facts, sealed) = self.read_index().await?;
         if let Err(fault) = submodules::check_none_added(&self.facts.links, &facts.links) {
             self.spoiled = Some(fault.clone());
             return Err(fault.into());
         }
-        let changed = tree != self.base.tree;
-        self.added = facts.blobs.difference(&self.facts.blobs).copied().collect();
-        if changed {
-            let known = self.facts.trees.clone().unwrap_or_default();
-            let trees = facts.trees.unwrap_or_default();
-            if !object_name(&tree).is_some_and(|tree| trees.contains(&tree)) {
-                return Err(unexpected(command, b"an index without its trees"));
-            }
-            self.added.extend(trees.difference(&known));
-        }
         self.sealed = Some((tree, sealed));
-        Ok(Snapshot { tree, changed })
+        Ok(Snapshot {
+            tree,
+            changed: tree != self.base.tree,
+        })
     }
 
     /// Proves that the files are still those of the snapshot, the latest one of this workspace.

@@ -13,7 +13,7 @@ use crate::{
     Base, Git, GitError, WorkspaceFault,
     base::unexpected,
     head,
-    index::{self, Facts, ObjectName},
+    index::{self, Facts},
     plugin_git,
     private_git::{self, PrivateGit},
     untouched,
@@ -41,8 +41,6 @@ pub struct Workspace {
     pub(crate) identity: (u64, u64),
     /// The index of the base.
     pub(crate) facts: Facts,
-    /// The files and trees that the latest snapshot has and the base has not.
-    pub(crate) added: Vec<ObjectName>,
     /// The latest snapshot: its tree, and the index that git made it of.
     pub(crate) sealed: Option<(GitSha, Option<blake3::Hash>)>,
     /// What makes it unusable for good: git would enter a nested repository that its index names.
@@ -81,7 +79,6 @@ impl Git {
             folder,
             identity,
             facts: Facts::default(),
-            added: Vec::new(),
             sealed: None,
             spoiled: None,
         };
@@ -139,6 +136,7 @@ impl Workspace {
             });
         }
         self.base = base.clone();
+        PrivateGit::remove_stale_lock(&self.private.index())?;
         self.private.set_base(base)?;
         let attributes = std::mem::take(&mut self.facts.attributes);
         self.check_out().await?;

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use cli_shell::logging::LogFormat;
-use cli_shell::{CliError, GlobalOpts, Ui, exit, logging};
+use cli_shell::{CliError, ServerOpts, Ui, exit, logging};
 use process_tree::Wrapper;
 
 use crate::config::{Host, TokenSource, WorkerConfig};
@@ -33,11 +32,8 @@ struct Args {
     /// With --check-config: also look up what the file names on this host
     #[arg(long, requires = "check_config")]
     live: bool,
-    /// The form of the log on standard error
-    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
-    log_format: LogFormat,
     #[command(flatten)]
-    global: GlobalOpts,
+    server: ServerOpts,
 }
 
 /// Runs the whole program. `args` begins with the program's name.
@@ -65,10 +61,13 @@ fn body(args: Args) -> Result<ExitCode, CliError> {
         if args.live {
             look_up(&config)?;
         }
-        Ui::new(&args.global).status(format_args!("`{}` is valid", file.display()));
+        Ui::new(&args.server.terminal()).status(format_args!("`{}` is valid", file.display()));
         return Ok(exit::ok());
     }
-    logging::init(args.log_format, args.global.verbosity());
+    logging::init(
+        args.server.log_format.unwrap_or_default(),
+        args.server.verbosity(),
+    );
     close_process_to_others()?;
     let (host, connector) = look_up(&config)?;
     forget_token(&config.token)?;

@@ -17,6 +17,7 @@ mod config;
 mod disk_guard;
 mod error;
 mod evidence;
+mod examine;
 mod execution;
 mod kept;
 mod lease_clock;
@@ -43,3 +44,4 @@ pub use config::{
     TokenSource, WorkerConfig,
 };
 pub use error::WorkerError;
+pub use examine::examine;

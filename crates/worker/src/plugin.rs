@@ -3,6 +3,8 @@
 //! Progress texts and stderr stay on this host. A failure's category does too: to the Gate all
 //! are alike.
 
+mod masked;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -85,6 +87,14 @@ impl PluginRunner {
                 detail: format!("no end within the plugin_timeout of {:?}", limits.timeout),
             },
             error => failure(&terms.plugin, error),
+        })
+        .map_err(|failure| match failure.reason {
+            // The plugin's own words are in it.
+            Reason::PluginReportedFailure | Reason::PluginProtocolFailed => PluginFailure {
+                detail: masked::masked(&failure.detail, &command.env),
+                ..failure
+            },
+            _ => failure,
         })
     }
 

@@ -74,7 +74,8 @@ pub(crate) async fn serve<L: Link, E: Executor>(
         closed: false,
         crossing: None,
         barrier: None,
-        answered: 0,
+        greeting: false,
+        owed: 0,
     };
     let broken = match conversation.converse(tenant).await {
         Ok(never) => match never {},
@@ -105,8 +106,10 @@ struct Conversation<'a, L, E> {
     crossing: Option<Instant>,
     /// The ping whose pong says that no lease is under way, and how long it is waited for.
     barrier: Option<(u64, Instant)>,
-    /// The number of the last ping of the Gate that was answered.
-    answered: u64,
+    /// An attach waits for its answer: no pong before that.
+    greeting: bool,
+    /// The number of the last ping of the Gate.
+    owed: u64,
 }
 
 impl<L: Link, E: Executor> Conversation<'_, L, E> {

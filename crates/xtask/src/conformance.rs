@@ -1,5 +1,8 @@
 //! Holds `docs/conformance/*.md` against the tests: every section of a seed has rows, every row
-//! names tests that exist or a capability that does not exist yet.
+//! names tests that exist or a capability that does not exist yet. The scenarios are held against
+//! the tests likewise, by the names of the tests.
+
+mod scenarios;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -57,13 +60,19 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("agent-plugin", "crates/agent-plugin"),
     ("plugin-archive", "crates/plugin-archive"),
     ("backplane-client", "crates/backplane-client"),
+    ("open scenarios", "crates/xtask/src/conformance/none"),
 ];
+
+/// The test functions of each package.
+type Known = BTreeMap<String, BTreeSet<String>>;
 
 /// One row of a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     section: String,
     line: usize,
+    /// The first cell, which is the rule where there are but two.
+    first: String,
     rule: String,
     tests: Vec<String>,
 }
@@ -96,6 +105,9 @@ pub(crate) fn run() -> Result<Verdict> {
             planned += judge(&name, row, &known, &root, &mut findings);
         }
     }
+    let (rows, later) = scenarios::check(&root, &known, &mut findings)?;
+    rows_seen += rows;
+    planned += later;
     println!("conformance: {planned} of {rows_seen} rules are planned");
     Ok(report(
         "conformance",
@@ -105,13 +117,7 @@ pub(crate) fn run() -> Result<Verdict> {
 }
 
 /// Judges a row and returns 1 if it is planned.
-fn judge(
-    name: &str,
-    row: &Row,
-    known: &BTreeMap<String, BTreeSet<String>>,
-    root: &Path,
-    findings: &mut Vec<String>,
-) -> usize {
+fn judge(name: &str, row: &Row, known: &Known, root: &Path, findings: &mut Vec<String>) -> usize {
     let place = format!("{name}:{}", row.line);
     if row.tests.is_empty() {
         findings.push(format!("{place}: `{}` names no test", row.rule));
@@ -173,6 +179,7 @@ fn rows(page: &str) -> Vec<Row> {
         rows.push(Row {
             section: section.clone(),
             line: index + 1,
+            first: cells.first().map_or("", |cell| cell.trim()).to_owned(),
             rule: rule.trim().to_owned(),
             tests: tests
                 .split(',')
@@ -200,10 +207,11 @@ fn split_cells(row: &str) -> Vec<&str> {
     cells
 }
 
-/// Test functions by package: a function under `#[test]` or `#[tokio::test]`, in a `proptest!`
-/// block, a corpus function of datatest-stable, or a `def test_` of a Python file under `e2e`.
-fn test_names(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+/// Test functions by package: a function under `#[test]` or `#[tokio::test]`, in a `proptest!` or
+/// `cases!` block, a corpus function of datatest-stable, or a `def test_` of a Python file under
+/// `e2e`.
+fn test_names(root: &Path) -> Result<Known> {
+    let mut known = Known::new();
     for path in files(root)? {
         let name = path.to_string_lossy().into_owned();
         let mut parts = name.split('/');
@@ -232,7 +240,15 @@ fn rust_tests(text: &str) -> Vec<String> {
         .flat_map(|rest| rest.split(['{', '}', ',', '=', '(', ')', ';']).take(40))
         .map(str::trim)
         .collect();
-    let mut names = Vec::new();
+    // A list of functions that a macro turns into tests.
+    let cases = text
+        .split("\ncases! {")
+        .skip(1)
+        .filter_map(|rest| rest.split('}').next());
+    let mut names: Vec<String> = cases
+        .flat_map(str::split_whitespace)
+        .map(str::to_owned)
+        .collect();
     let mut marked = false;
     let mut in_attribute = false;
     for line in text.lines() {
@@ -310,6 +326,12 @@ mod tests {
             judge("page", &row, &known, folder.path(), &mut findings);
         }
         assert_eq!(findings.len(), 1, "{findings:?}");
+    }
+
+    #[test]
+    fn a_list_of_cases_is_a_list_of_tests() {
+        let text = "\ncases! {\n    one\n    two\n}\n\nasync fn one() {}\n";
+        assert_eq!(rust_tests(text), ["one", "two"]);
     }
 
     #[test]

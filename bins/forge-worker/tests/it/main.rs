@@ -15,6 +15,8 @@ mod cli;
 #[cfg(test)]
 mod coding;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod gate;

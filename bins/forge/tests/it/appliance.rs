@@ -28,6 +28,8 @@ pub(crate) const WORKER_TOKEN: &str = "canary-worker-91d3b0c4aa";
 pub(crate) struct Setup {
     /// How long a lease lives.
     pub(crate) lease_ttl: &'static str,
+    /// How long a second attempt waits.
+    pub(crate) retry_base: &'static str,
     /// The longest that a plugin may run.
     pub(crate) plugin_timeout: &'static str,
     /// The argument vector of the workspace plugin behind `forge __exec-plugin --`; `@FOLDER@`
@@ -37,16 +39,23 @@ pub(crate) struct Setup {
     pub(crate) plugin: Option<Vec<String>>,
     /// Variables of the Worker that the workspace plugin gets; `@FOLDER@` likewise.
     pub(crate) variables: Vec<(&'static str, String)>,
+    /// Variables of the Gate alone.
+    pub(crate) gate_variables: Vec<(&'static str, String)>,
+    /// Variables of the Worker alone, which no plugin gets.
+    pub(crate) worker_variables: Vec<(&'static str, String)>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         Self {
             lease_ttl: "3s",
+            retry_base: "200ms",
             plugin_timeout: "30s",
             command: words(&["/bin/sh", "-c", "cat > answer.txt"]),
             plugin: None,
             variables: Vec::new(),
+            gate_variables: Vec::new(),
+            worker_variables: Vec::new(),
         }
     }
 }
@@ -57,6 +66,8 @@ pub(crate) struct Appliance {
     port: u16,
     base: String,
     variables: Vec<(&'static str, String)>,
+    gate_variables: Vec<(&'static str, String)>,
+    worker_variables: Vec<(&'static str, String)>,
     gate: Option<Child>,
     workers: Vec<Child>,
 }
@@ -87,6 +98,8 @@ impl Appliance {
             port,
             base,
             variables: setup.variables.clone(),
+            gate_variables: setup.gate_variables.clone(),
+            worker_variables: setup.worker_variables.clone(),
             gate: None,
             workers: Vec::new(),
         };
@@ -113,12 +126,28 @@ impl Appliance {
 
     /// Starts the Gate and waits until it answers.
     pub(crate) fn start_gate(&mut self) {
-        let child = self.spawn("__gate", "gate.json", "gate.log");
+        let child = self.spawn("__gate", "gate.json", "gate.log", &self.gate_variables);
         self.gate = Some(child);
-        let url = format!("127.0.0.1:{}", self.port);
+        let url = self.address();
         wait_until("the Gate listens", || {
             std::net::TcpStream::connect(&url).is_ok()
         });
+    }
+
+    /// Where the Gate listens.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The process id of the Gate.
+    pub(crate) fn gate_id(&self) -> u32 {
+        self.gate.as_ref().expect("a Gate runs").id()
+    }
+
+    /// Whether the Worker that was started last has ended.
+    pub(crate) fn worker_has_ended(&mut self) -> bool {
+        let worker = self.workers.last_mut().expect("a Worker was started");
+        worker.try_wait().unwrap().is_some()
     }
 
     /// Ends the Gate at once, as a power loss would.
@@ -130,7 +159,8 @@ impl Appliance {
 
     /// Starts a Worker and returns its process id.
     pub(crate) fn start_worker(&mut self) -> u32 {
-        let child = self.spawn("__worker", "worker.json", "worker.log");
+        let own = &self.worker_variables;
+        let child = self.spawn("__worker", "worker.json", "worker.log", own);
         let id = child.id();
         self.workers.push(child);
         id
@@ -169,6 +199,13 @@ impl Appliance {
             .open(self.path(name))
             .unwrap();
         self.client(words).stdout(file).spawn().unwrap()
+    }
+
+    /// Starts `forge WORDS` with its standard error in a file of the throwaway folder.
+    pub(crate) fn forge_talking_into(&self, words: &[&str], name: &str) -> Child {
+        let file = fs::File::create_new(self.path(name)).unwrap();
+        let mut command = self.client(words);
+        command.stdout(Stdio::null()).stderr(file).spawn().unwrap()
     }
 
     fn client(&self, words: &[&str]) -> Command {
@@ -256,7 +293,7 @@ impl Appliance {
         fs::write(self.path(name), value.to_string()).unwrap();
     }
 
-    fn spawn(&self, role: &str, config: &str, log: &str) -> Child {
+    fn spawn(&self, role: &str, config: &str, log: &str, own: &[(&'static str, String)]) -> Child {
         let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -272,6 +309,7 @@ impl Appliance {
             .envs(
                 self.variables
                     .iter()
+                    .chain(own)
                     .map(|(name, value)| (name, self.placed(value))),
             )
             .stdin(Stdio::null())
@@ -303,7 +341,7 @@ impl Appliance {
             "recovery_interval": "200ms",
             "lease_poll_interval": "100ms",
             "default_pool": "coding",
-            "lifecycle": {"lease_ttl": setup.lease_ttl, "retry_base": "200ms", "max_attempts": 3},
+            "lifecycle": {"lease_ttl": setup.lease_ttl, "retry_base": setup.retry_base, "max_attempts": 3},
             "default_execution": execution("text"),
             "workers": [{"id": "worker-1", "pool": "coding", "token_file": self.path("worker.token"), "concurrency": 1}],
             "repositories": [{"id": "main", "default_branch": "main", "worker_pool": "coding", "execution": execution("edit")}]

@@ -7,7 +7,7 @@ const CANDIDATES: &str = "refs/agent-forge/candidates";
 
 /// A plugin command that leaves a child in its group, one in a session of its own, and then waits
 /// for the file `go` in the throwaway folder. `mark` names its processes.
-fn waiting(mark: &str) -> Setup {
+pub(crate) fn waiting(mark: &str) -> Setup {
     let script = format!(
         "cat > answer.txt; sh -c 'sleep 3600; : {mark}' & setsid sh -c 'sleep 3600; : {mark}' >/dev/null 2>&1 & \
          while [ ! -e '@FOLDER@/go' ]; do sleep 0.05; done; : {mark}"
@@ -18,7 +18,7 @@ fn waiting(mark: &str) -> Setup {
     }
 }
 
-fn mark(name: &str) -> String {
+pub(crate) fn mark(name: &str) -> String {
     format!("mark-{name}-{}", std::process::id())
 }
 
@@ -174,7 +174,7 @@ fn a_second_gate_on_one_database_is_refused() {
 
 /// How many shells carry the mark; the Worker's and host's own lines carry it too, as part of the
 /// plugin's argument vector, so only shells that were given a script count.
-fn running(mark: &str) -> usize {
+pub(crate) fn running(mark: &str) -> usize {
     processes_with(mark)
         .into_iter()
         .filter(|id| {

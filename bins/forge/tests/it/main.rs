@@ -10,11 +10,19 @@ mod activity;
 #[cfg(test)]
 mod appliance;
 #[cfg(test)]
+mod clocks;
+#[cfg(test)]
 mod codex;
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
+mod endurance;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod main_job;
+#[cfg(test)]
+mod operator;
 #[cfg(test)]
 mod privacy;
 #[cfg(test)]
@@ -22,6 +30,8 @@ mod privacy;
 mod provider;
 #[cfg(test)]
 mod repository;
+#[cfg(test)]
+mod security;
 
 #[cfg(test)]
 const PROGRAM: &str = appliance::FORGE;

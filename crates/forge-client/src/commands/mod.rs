@@ -2,6 +2,7 @@
 
 mod act;
 mod candidate;
+mod doctor;
 mod list;
 mod pools;
 mod show;
@@ -12,6 +13,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use cli_shell::{CliError, Ui};
+
+pub use doctor::{HostCheck, HostChecks};
 
 use crate::http::GateClient;
 use crate::options::Connection;
@@ -47,13 +50,19 @@ pub enum Commands {
     Pause(pools::Pause),
     /// Give out jobs of a pool again
     Resume(pools::Resume),
+    /// Check the way from here to a job that runs, and say what to do
+    Doctor(doctor::Doctor),
     /// Fetch a job's candidate commit into a repository, under its own ref
     Fetch(candidate::Fetch),
     /// Show what a job's candidate changes
     Diff(candidate::Diff),
 }
 
-pub(crate) async fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
+pub(crate) async fn dispatch(
+    command: &Commands,
+    ui: &Ui,
+    hosts: &HostChecks,
+) -> Result<ExitCode, CliError> {
     match command {
         Commands::Submit(submit) => submit.run(ui).await,
         Commands::Wait(watch) => watch.wait(ui).await,
@@ -69,6 +78,7 @@ pub(crate) async fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, Cl
         Commands::Pools(pools) => pools.run(ui).await,
         Commands::Pause(pause) => pause.run(ui).await,
         Commands::Resume(resume) => resume.run(ui).await,
+        Commands::Doctor(doctor) => doctor.run(ui, hosts).await,
         Commands::Fetch(fetch) => fetch.run(ui).await,
         Commands::Diff(diff) => diff.run(ui).await,
     }

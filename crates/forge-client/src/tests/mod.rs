@@ -13,13 +13,19 @@ use std::process::ExitCode;
 use clap::Parser;
 use cli_shell::{Captured, CliError, Ui};
 
-use super::{Cli, command, run};
+use super::{Cli, HostChecks, command, run};
 use fake_gate::FakeGate;
 
 const JOB: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const ATTEMPT: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 const BASE: &str = "1111111111111111111111111111111111111111";
 const CANDIDATE: &str = "2222222222222222222222222222222222222222";
+
+/// Nothing is known of hosts here.
+const HOSTS: HostChecks = HostChecks {
+    gate: |_| Box::pin(async { Vec::new() }),
+    worker: |_| Box::pin(async { Vec::new() }),
+};
 
 /// What a command did.
 struct Done {
@@ -60,7 +66,7 @@ fn forge(gate: &FakeGate, line: &str) -> Done {
     let cli = Cli::try_parse_from(args).unwrap();
     let (ui, screen) = Ui::captured(&cli.global);
     Done {
-        outcome: run(&cli.command, &ui),
+        outcome: run(&cli.command, &ui, &HOSTS),
         screen,
     }
 }

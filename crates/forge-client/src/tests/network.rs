@@ -49,7 +49,7 @@ fn a_gate_that_is_away_is_named_with_what_to_do() {
     ])
     .unwrap();
     let (ui, _) = Ui::captured(&cli.global);
-    let error = run(&cli.command, &ui).unwrap_err();
+    let error = run(&cli.command, &ui, &HOSTS).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("cannot reach the Gate at `http://{address}/`")
@@ -178,7 +178,7 @@ fn addresses_that_leak_or_mislead_are_refused() {
         ];
         let cli = Cli::try_parse_from(args).unwrap();
         let (ui, _) = Ui::captured(&cli.global);
-        let error = run(&cli.command, &ui).unwrap_err();
+        let error = run(&cli.command, &ui, &HOSTS).unwrap_err();
         assert!(error.to_string().contains(expected), "{url}: {error}");
         assert!(!error.hints().is_empty(), "{url}");
     }
@@ -194,7 +194,7 @@ fn addresses_that_leak_or_mislead_are_refused() {
     ];
     let cli = Cli::try_parse_from(args).unwrap();
     let (ui, screen) = Ui::captured(&cli.global);
-    let error = run(&cli.command, &ui).unwrap_err();
+    let error = run(&cli.command, &ui, &HOSTS).unwrap_err();
     assert!(error.to_string().contains("cannot reach"), "{error}");
     assert!(screen.err().contains("clear text"), "{}", screen.err());
 }
@@ -210,7 +210,7 @@ fn a_missing_token_names_the_place() {
     ];
     let cli = Cli::try_parse_from(args).unwrap();
     let (ui, _) = Ui::captured(&cli.global);
-    let error = run(&cli.command, &ui).unwrap_err();
+    let error = run(&cli.command, &ui, &HOSTS).unwrap_err();
     assert_eq!(
         error.to_string(),
         "no owner token in variable `FORGE_SURELY_UNSET_3`"
@@ -249,7 +249,7 @@ fn a_gate_of_the_other_scheme_is_told_apart_from_one_that_is_away() {
         ])
         .unwrap();
         let (ui, _) = Ui::captured(&cli.global);
-        let error = run(&cli.command, &ui).unwrap_err();
+        let error = run(&cli.command, &ui, &HOSTS).unwrap_err();
         server.join().unwrap();
         assert_eq!(error.kind().exit_code(), 2);
         let [hint] = error.hints() else {

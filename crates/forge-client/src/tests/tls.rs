@@ -80,7 +80,7 @@ fn a_private_authority_is_trusted_by_name_and_no_other() {
         ]))
         .unwrap();
         let (ui, screen) = Ui::captured(&cli.global);
-        run(&cli.command, &ui).map(|_| screen.out())
+        run(&cli.command, &ui, &HOSTS).map(|_| screen.out())
     };
     assert!(ask(&ca).unwrap().contains(CANDIDATE));
     let refused = ask(&other).unwrap_err();

@@ -13,8 +13,6 @@ pub(super) struct Control {
     pub(super) pinged: u64,
     /// The number of the last pong.
     pub(super) ponged: u64,
-    /// A ping was answered while no attach waited for its answer.
-    pub(super) greeted: bool,
     /// The Worker has said something, so an attach comes too late.
     pub(super) spoken: bool,
     /// Why the slot takes no lease.
@@ -35,7 +33,7 @@ impl GateSession {
     /// Whether the Worker has answered a ping, and so said all that comes before its first lease.
     const fn is_greeted(&self) -> bool {
         match &self.control {
-            Some(control) => control.greeted,
+            Some(control) => control.ponged > 0,
             None => true,
         }
     }
@@ -70,6 +68,12 @@ impl GateSession {
         }
     }
 
+    /// Whether a ping may be sent.
+    #[must_use]
+    pub const fn takes_ping(&self) -> bool {
+        self.is_greeted() && self.controls() && !matches!(self.state, State::Closed)
+    }
+
     /// How many pings have no pong yet.
     #[must_use]
     pub const fn unanswered(&self) -> u64 {
@@ -79,12 +83,18 @@ impl GateSession {
         }
     }
 
-    /// The next ping. The first one is the first message of the conversation.
+    /// The next ping. The first one is the first message of the conversation, and the next has to
+    /// wait for its pong: that one says that all has been said that comes before a lease.
     pub fn ping(&mut self) -> Result<Vec<u8>, LinkError> {
-        let control = self
-            .control
-            .as_mut()
-            .ok_or(LinkError::NotNegotiated("ping"))?;
+        const KIND: &str = "ping";
+        let greeted = self.is_greeted();
+        let control = self.controlled(KIND)?;
+        if !greeted && control.pinged > 0 {
+            return Err(LinkError::OutOfPlace {
+                kind: KIND,
+                reason: "the first one is not answered",
+            });
+        }
         control.pinged = control.pinged.saturating_add(1);
         GateMessage::Ping(control.pinged).encode()
     }
@@ -102,8 +112,8 @@ impl GateSession {
         .encode()
     }
 
-    /// Says that the attempt of an attach is none any more. Only a pong that comes after this says
-    /// that nothing of it runs.
+    /// Says that the attempt of an attach is none any more. The pong that follows says that nothing
+    /// of it runs.
     pub fn lost(&mut self) -> Result<Vec<u8>, LinkError> {
         let key = self.attaching("lost")?;
         self.state = self.rest();
@@ -148,7 +158,8 @@ impl GateSession {
         // The Worker was idle when it said so, and the lease was under way.
         let crossing = matches!(self.state, State::Leased(_) | State::Cancelling(_));
         let control = self.controlled(KIND)?;
-        if !idle && !(crossing && control.fresh) {
+        let crossing = crossing && control.fresh;
+        if !idle && !crossing {
             return Err(LinkError::OutOfPlace {
                 kind: KIND,
                 reason: "the slot is not idle",
@@ -200,6 +211,12 @@ impl GateSession {
         const KIND: &str = "pong";
         let waits = matches!(self.state, State::Attaching(_));
         let control = self.controlled(KIND)?;
+        if waits {
+            return Err(LinkError::OutOfPlace {
+                kind: KIND,
+                reason: "the attach is not answered",
+            });
+        }
         if n <= control.ponged || n > control.pinged {
             return Err(LinkError::OutOfPlace {
                 kind: KIND,
@@ -207,7 +224,6 @@ impl GateSession {
             });
         }
         control.ponged = n;
-        control.greeted |= !waits;
         if matches!(self.state, State::Greeting) {
             self.state = State::Idle;
         }

@@ -1,6 +1,10 @@
 //! The link against recorded messages, their mutations, and itself.
 
 #[cfg(test)]
+mod control;
+#[cfg(test)]
+mod crossing;
+#[cfg(test)]
 mod fuzz_corpus;
 #[cfg(test)]
 mod mutations;

@@ -23,7 +23,7 @@ fn offering() -> (GateSession, WorkerSession) {
     pair_after("worker_id=worker-1&slot=3&activity_version=live_activity/v1")
 }
 
-fn lease(number: u32) -> Lease {
+pub(crate) fn lease(number: u32) -> Lease {
     let frame = frames().into_iter().next().unwrap();
     let GateMessage::Lease(mut lease) = GateMessage::decode(frame.as_bytes()).unwrap() else {
         panic!("not a lease");
@@ -37,7 +37,7 @@ fn lease(number: u32) -> Lease {
     *lease
 }
 
-fn batch() -> EvidenceBatch {
+pub(crate) fn batch() -> EvidenceBatch {
     let frame = frames()
         .into_iter()
         .find(|frame| frame.contains("evidence_id"))
@@ -48,7 +48,7 @@ fn batch() -> EvidenceBatch {
     }
 }
 
-fn text() -> Completion {
+pub(crate) fn text() -> Completion {
     Completion::Text {
         result: "done".to_owned(),
     }
@@ -64,7 +64,7 @@ enum Step {
     Activity(Stage),
 }
 
-fn stage() -> impl Strategy<Value = Stage> {
+pub(crate) fn stage() -> impl Strategy<Value = Stage> {
     prop::sample::select(vec![
         Stage::Analyzing,
         Stage::Editing,

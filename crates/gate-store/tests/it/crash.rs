@@ -89,7 +89,7 @@ async fn r02_killed_between_the_attempts_end_and_the_jobs_end_leaves_neither() {
             .unwrap();
         let mut victim = Victim::start(&path);
         // It does a few milliseconds of work until it is in the trap, and nothing but counts there.
-        while ticks(victim.0.id()) < 100 {
+        while ticks(victim.0.id()) < 50 {
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(victim.0.try_wait().unwrap().is_none());
         }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cli_shell::clock;
+use digest_text::Sha256Text;
 use forge_domain::{
-    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, PoolId, SlotId,
+    AttemptId, Completion, EvidenceBatch, Generation, Holder, JobId, NotAccepting, PoolId, SlotId,
 };
 use gate_store::{
-    Answer, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease, EventView,
-    EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob, NextDue, Page,
-    PauseReason, Paused, PoolView, QueuePlace, Retried, Store, Submitted, WorkerView,
+    Answer, Attachment, AttemptView, Bound, Cancelled, ClaimRequest, Completed, EndedLease,
+    EventView, EvidenceView, JobFilter, JobOutput, JobPage, JobResult, JobView, Lease, NewJob,
+    NextDue, Page, PauseReason, Paused, PoolView, QueuePlace, Retried, Store, Submitted,
+    WorkerView,
 };
 use jiff::Timestamp;
 
@@ -70,6 +72,10 @@ operations! {
     fn claim(request: ClaimRequest, now: Timestamp) -> Option<Lease>
         => |metrics, lease, time| claimed(metrics, lease.as_ref(), time);
     fn heartbeat(job: JobId, holder: Holder, now: Timestamp) -> Timestamp;
+    fn attach(job: JobId, holder: Holder, token: Sha256Text, now: Timestamp) -> Attachment;
+    fn withdraw(job: JobId, holder: Holder, reason: NotAccepting, now: Timestamp) -> JobView
+        => |metrics, job, _| metrics.withdrawn(job);
+    fn stopped(job: JobId, attempt: AttemptId, slot: SlotId, now: Timestamp) -> ();
     fn bind_evidence(job: JobId, holder: Holder, batch: EvidenceBatch, now: Timestamp) -> Bound;
     fn complete(job: JobId, holder: Holder, completion: Completion, now: Timestamp) -> Completed
         => |metrics, done, _| metrics.completed(done);

@@ -263,9 +263,9 @@ async fn times_and_requests_are_counted() {
     let rig = Rig::start().await;
     let before = scraped(&rig).await;
     let job = rig.submit_text("x").await;
+    rig.job(&job).await;
     let mut worker = rig.connect(0).await;
     worker.lease().await;
-    rig.job(&job).await;
     rig.job(&"f".repeat(32)).await;
     rig.get("/nowhere").await;
     rig.send(bare("/v1/jobs")).await;

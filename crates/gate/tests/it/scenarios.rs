@@ -154,6 +154,8 @@ async fn r17_jobs_of_a_worker_repository_and_plugin_that_are_gone_are_still_show
         "/v1/jobs?status=leased",
         "/v1/workers",
         "/v1/workers/worker-1",
+        "/v1/pools",
+        "/metrics",
         "/readyz",
     ]
     .map(str::to_owned)
@@ -248,6 +250,7 @@ async fn r60_every_route_that_takes_a_body_refuses_unknown_and_duplicate_keys() 
     let job = rig.submit_text("x").await;
     let cancel = format!("/v1/jobs/{job}/cancel");
     let retry = format!("/v1/jobs/{job}/retry");
+    let pause = "/v1/pools/coding/pause";
     for (path, body) in [
         ("/v1/jobs", r#"{"input":"x","surprise":1}"#.to_owned()),
         ("/v1/jobs", r#"{"input":"x","input":"y"}"#.to_owned()),
@@ -263,6 +266,13 @@ async fn r60_every_route_that_takes_a_body_refuses_unknown_and_duplicate_keys() 
         (&cancel, " ".repeat(10_000_000)),
         (&retry, r#"{"surprise":{}}"#.to_owned()),
         (&retry, "[]".to_owned()),
+        (pause, r#"{"reason":"x","until":"tomorrow"}"#.to_owned()),
+        (pause, r#"{"reason":"x","re\u0061son":"y"}"#.to_owned()),
+        (
+            pause,
+            format!("{{\"reason\":\"{}\"}}", "x".repeat(10_000_000)),
+        ),
+        ("/v1/pools/coding/resume", r#"{"reason":"x"}"#.to_owned()),
     ] {
         let shown: String = body.chars().take(40).collect();
         let reply = rig.post(path, body).await;
@@ -278,6 +288,8 @@ async fn r60_every_route_that_takes_a_body_refuses_unknown_and_duplicate_keys() 
         );
     }
     assert_eq!(rig.job(&job).await["status"], "pending");
+    let pools = rig.get("/v1/pools").await.body;
+    assert!(!pools.contains("\"paused\":true"), "{pools}");
     let listed = rig.get("/v1/jobs").await.json();
     assert_eq!(listed["items"].as_array().unwrap().len(), 1);
 }

@@ -12,7 +12,7 @@ async fn changed(lab: &Lab) -> (Workspace, Snapshot) {
 }
 
 #[tokio::test]
-async fn a_candidate_has_one_parent_the_snapshots_tree_and_the_fixed_identity() {
+async fn r52_a_candidate_has_one_parent_the_snapshots_tree_and_the_fixed_identity() {
     let lab = Lab::new();
     // None of this may have a say.
     for (key, value) in [
@@ -74,7 +74,7 @@ async fn the_author_is_the_tasks_and_the_committer_never() {
 }
 
 #[tokio::test]
-async fn subjects_that_look_like_something_else_are_kept() {
+async fn r52_subjects_that_look_like_something_else_are_one_argument() {
     let lab = Lab::new();
     let (workspace, snapshot) = changed(&lab).await;
     for (number, text) in [

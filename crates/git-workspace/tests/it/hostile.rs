@@ -54,6 +54,10 @@ impl Trap {
         let mut config = fs_err::read_to_string(git_dir.join("config")).unwrap_or_default();
         config.push_str(&self.config());
         fs_err::write(git_dir.join("config"), config).unwrap();
+        self.set_hooks(git_dir);
+    }
+
+    fn set_hooks(&self, git_dir: &Path) {
         fs_err::create_dir_all(git_dir.join("hooks")).unwrap();
         for hook in [
             "applypatch-msg",
@@ -97,7 +101,7 @@ async fn finish(mut workspace: Workspace) {
 }
 
 #[tokio::test]
-async fn nothing_in_the_plugins_git_directory_runs() {
+async fn r49_nothing_in_the_plugins_git_directory_runs() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     let workspace = lab.workspace().await;
@@ -112,8 +116,79 @@ async fn nothing_in_the_plugins_git_directory_runs() {
     trap.assert_silent();
 }
 
+/// Each way of its own, so that none hides behind another that already failed.
 #[tokio::test]
-async fn nothing_that_the_base_itself_names_runs() {
+async fn r49_each_setting_of_the_plugins_configuration_is_ignored() {
+    let lab = Lab::new();
+    let trap = Trap::new(&lab);
+    let included = lab.root.join("included");
+    fs_err::write(&included, trap.config()).unwrap();
+    let (script, included) = (trap.script.display(), included.display());
+    for setting in [
+        format!("[core]\n\tfsmonitor = {script}\n"),
+        "[core]\n\thooksPath = .git/hooks\n".to_owned(),
+        format!("[core]\n\tsshCommand = {script}\n"),
+        format!("[core]\n\tattributesFile = {included}\n\teditor = {script}\n"),
+        "[core]\n\tworktree = /\n".to_owned(),
+        format!("[filter \"evil\"]\n\tprocess = {script}\n\trequired = true\n"),
+        format!("[filter \"evil\"]\n\tclean = {script}\n\tsmudge = {script}\n"),
+        format!("[gpg]\n\tprogram = {script}\n[commit]\n\tgpgSign = true\n"),
+        format!("[include]\n\tpath = {included}\n"),
+        format!("[includeIf \"gitdir:/\"]\n\tpath = {included}\n"),
+        "[extensions]\n\tworktreeConfig = true\n\tpartialClone = evil\n".to_owned(),
+    ] {
+        let workspace = lab.workspace().await;
+        let dot_git = workspace.path().join(".git");
+        trap.set_hooks(&dot_git);
+        fs_err::write(workspace.path().join(".gitattributes"), ATTRIBUTES).unwrap();
+        fs_err::write(dot_git.join("config"), &setting).unwrap();
+        fs_err::write(dot_git.join("config.worktree"), trap.config()).unwrap();
+        finish(workspace).await;
+        trap.assert_silent();
+        lab.raw(&["update-ref", "-d", &candidate(1).to_string()]);
+    }
+}
+
+#[tokio::test]
+async fn r49_objects_behind_alternates_of_the_plugin_are_not_taken() {
+    let lab = Lab::new();
+    let other = lab.root.join("other");
+    fs_err::create_dir(&other).unwrap();
+    raw_in(&other, &["init", "--quiet", "--initial-branch=main"]);
+    raw_in(
+        &other,
+        &["commit", "--quiet", "--allow-empty", "-m", "foreign"],
+    );
+    let foreign = raw_in(&other, &["rev-parse", "HEAD"]);
+    let mut workspace = lab.workspace().await;
+    let dot_git = workspace.path().join(".git");
+    let line = format!("{}\n", other.join(".git/objects").display());
+    for name in ["alternates", "http-alternates"] {
+        fs_err::write(dot_git.join("objects/info").join(name), &line).unwrap();
+    }
+    fs_err::write(workspace.path().join("new"), "new").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    workspace
+        .commit(&snapshot, &subject("fix: it"), None, &candidate(1))
+        .await
+        .unwrap();
+    // A HEAD at what only the other repository has is not at the base either.
+    fs_err::write(dot_git.join("HEAD"), format!("{foreign}\n")).unwrap();
+    let error = workspace.snapshot().await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            GitError::InvalidWorkspace(WorkspaceFault::HeadMoved { .. })
+        ),
+        "{error}"
+    );
+    let (known, ..) = run("git", &lab.repo, &["cat-file", "-e", &foreign]);
+    assert!(!known, "an object of the other repository came over");
+    assert!(!lab.repo.join(".git/objects/info/alternates").exists());
+}
+
+#[tokio::test]
+async fn r49_nothing_that_the_base_itself_names_runs() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     fs_err::write(lab.repo.join(".gitattributes"), ATTRIBUTES).unwrap();
@@ -128,7 +203,7 @@ async fn nothing_that_the_base_itself_names_runs() {
 }
 
 #[tokio::test]
-async fn nothing_that_the_configuration_of_the_repository_names_runs() {
+async fn r49_nothing_that_the_configuration_of_the_repository_names_runs() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     fs_err::write(lab.repo.join(".gitattributes"), ATTRIBUTES).unwrap();
@@ -147,7 +222,7 @@ async fn nothing_that_the_configuration_of_the_repository_names_runs() {
 }
 
 #[tokio::test]
-async fn a_repository_in_place_of_a_submodule_is_never_entered() {
+async fn r49_a_repository_in_place_of_a_submodule_is_never_entered() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     let commit = lab.head();
@@ -184,7 +259,7 @@ async fn a_repository_in_place_of_a_submodule_is_never_entered() {
 }
 
 #[tokio::test]
-async fn a_nested_repository_is_refused_unentered() {
+async fn r51_a_nested_repository_is_refused_unentered() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     let mut workspace = lab.workspace().await;
@@ -212,7 +287,7 @@ async fn a_nested_repository_is_refused_unentered() {
 }
 
 #[tokio::test]
-async fn a_git_directory_beside_files_of_the_base_is_left_out() {
+async fn r51_a_git_directory_beside_files_of_the_base_is_left_out() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     let mut workspace = lab.workspace().await;
@@ -229,7 +304,7 @@ async fn a_git_directory_beside_files_of_the_base_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_removed_or_replaced_git_directory_is_a_fault() {
+async fn r49_a_git_directory_removed_or_replaced_by_a_file_or_link_is_a_fault() {
     let lab = Lab::new();
     let trap = Trap::new(&lab);
     let elsewhere = lab.root.join("elsewhere");
@@ -265,7 +340,7 @@ async fn a_removed_or_replaced_git_directory_is_a_fault() {
 }
 
 #[tokio::test]
-async fn a_replaced_workspace_folder_is_a_fault() {
+async fn r49_a_replaced_workspace_folder_is_a_fault() {
     let lab = Lab::new();
     let outside = lab.root.join("outside");
     fs_err::create_dir(&outside).unwrap();
@@ -342,7 +417,7 @@ async fn a_plugin_may_use_branches_and_its_index_at_the_base() {
 }
 
 #[tokio::test]
-async fn a_head_of_strange_content_is_refused_in_visible_words() {
+async fn r49_a_head_of_strange_content_is_refused_in_visible_words() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let dot_git = workspace.path().join(".git");

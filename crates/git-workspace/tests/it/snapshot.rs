@@ -6,14 +6,15 @@ use std::{
         ffi::OsStrExt,
         fs::{PermissionsExt, symlink},
     },
+    time::Duration,
 };
 
-use git_workspace::{GitError, WorkspaceFault};
+use git_workspace::{GitError, GitLimits, WorkspaceFault};
 
-use crate::support::{Lab, raw_in};
+use crate::support::{Lab, candidate, raw_in, subject};
 
 #[tokio::test]
-async fn an_untouched_workspace_has_the_tree_of_its_base() {
+async fn r51_a_plugin_that_changes_nothing_leaves_the_tree_of_the_base() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let snapshot = workspace.snapshot().await.unwrap();
@@ -22,7 +23,7 @@ async fn an_untouched_workspace_has_the_tree_of_its_base() {
 }
 
 #[tokio::test]
-async fn what_looks_like_a_change_but_is_none() {
+async fn r51_ignored_files_and_touched_ones_are_no_change() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let path = workspace.path().to_owned();
@@ -38,7 +39,7 @@ async fn what_looks_like_a_change_but_is_none() {
 }
 
 #[tokio::test]
-async fn additions_edits_removals_and_modes_are_changes() {
+async fn r51_additions_edits_removals_modes_and_links_out_of_the_tree_are_changes() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let path = workspace.path().to_owned();
@@ -54,7 +55,7 @@ async fn additions_edits_removals_and_modes_are_changes() {
     assert!(snapshot.changed());
     let expected = [".gitignore", "new/script", "outside", "src/lib.txt", "up"];
     assert_eq!(lab.files(snapshot.tree()), expected);
-    let listing = lab.raw(&["ls-tree", "-r", snapshot.tree().as_str()]);
+    let listing = lab.raw_inside(&["ls-tree", "-r", snapshot.tree().as_str()]);
     assert!(
         listing.contains("100755") && listing.matches("120000").count() == 2,
         "{listing}"
@@ -64,7 +65,7 @@ async fn additions_edits_removals_and_modes_are_changes() {
 }
 
 #[tokio::test]
-async fn a_folder_replaced_by_a_link_takes_nothing_from_its_target() {
+async fn r51_a_folder_replaced_by_a_link_takes_nothing_from_its_target() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let (path, outside) = (workspace.path().to_owned(), lab.root.join("outside"));
@@ -81,7 +82,7 @@ async fn a_folder_replaced_by_a_link_takes_nothing_from_its_target() {
 }
 
 #[tokio::test]
-async fn names_of_any_bytes_are_kept() {
+async fn r51_names_of_any_bytes_are_kept() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let names: [&[u8]; 9] = [
@@ -221,16 +222,81 @@ async fn submodules_stay_what_they_are() {
     );
 }
 
+/// Above the size from which git takes a file a piece at a time, as it does with one of gigabytes.
 #[tokio::test]
-async fn a_large_file_is_stored_as_it_is() {
+async fn r51_a_large_file_becomes_part_of_the_candidate_as_it_is() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let file = fs_err::File::create(workspace.path().join("large")).unwrap();
     file.set_len(48 << 20).unwrap();
     drop(file);
     let snapshot = workspace.snapshot().await.unwrap();
-    let size = lab.raw(&["cat-file", "-s", &format!("{}:large", snapshot.tree())]);
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    let commit = workspace
+        .commit(&snapshot, &subject("feat: large"), None, &candidate(1))
+        .await
+        .unwrap();
+    workspace.remove().await.unwrap();
+    let size = lab.raw(&["cat-file", "-s", &format!("{commit}:large")]);
     assert_eq!(size, (48_u64 << 20).to_string());
+    lab.raw(&["fsck", "--strict"]);
+    // It came as a pack, whole: nothing half written lies beside it.
+    let packs = fs_err::read_dir(lab.repo.join(".git/objects/pack")).unwrap();
+    let names: Vec<_> = packs.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(
+        names.len() >= 2
+            && names
+                .iter()
+                .all(|name| name.as_bytes().starts_with(b"pack-")),
+        "{names:?}"
+    );
+}
+
+#[tokio::test]
+async fn r51_a_file_too_large_for_the_time_limit_ends_git_and_leaves_the_repository_alone() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    let before = lab.object_files();
+    let file = fs_err::File::create(workspace.path().join("large")).unwrap();
+    // Without blocks on the disk, but git has to read and compress all of it.
+    file.set_len(64 << 30).unwrap();
+    drop(file);
+    let limits = GitLimits {
+        timeout: Duration::from_millis(300),
+        ..GitLimits::default()
+    };
+    workspace.set_git(lab.git.clone().with_limits(limits));
+    let error = workspace.snapshot().await.unwrap_err();
+    assert!(
+        matches!(error, GitError::Timeout { command: "add", .. }),
+        "{error}"
+    );
+    assert_eq!(lab.object_files(), before);
+    workspace.remove().await.unwrap();
+    assert_eq!(fs_err::read_dir(&lab.runtime).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn r51_thousands_of_new_files_become_part_of_the_candidate() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    for number in 0..4_000 {
+        let folder = workspace.path().join(format!("made/{}", number % 40));
+        fs_err::create_dir_all(&folder).unwrap();
+        fs_err::write(folder.join(format!("{number}")), format!("{number}\n")).unwrap();
+    }
+    let snapshot = workspace.snapshot().await.unwrap();
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    let commit = workspace
+        .commit(&snapshot, &subject("feat: many"), None, &candidate(1))
+        .await
+        .unwrap();
+    workspace.remove().await.unwrap();
+    assert_eq!(lab.files(&commit).len(), 4_003);
+    assert_eq!(
+        lab.raw(&["show", &format!("{commit}:made/39/3999")]),
+        "3999"
+    );
 }
 
 #[tokio::test]
@@ -246,7 +312,7 @@ async fn a_base_without_files_can_be_filled() {
 }
 
 #[tokio::test]
-async fn fifos_and_sockets_are_no_files_and_make_nobody_wait() {
+async fn r51_fifos_and_sockets_are_no_files_and_make_nobody_wait() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
     let path = workspace.path().to_owned();

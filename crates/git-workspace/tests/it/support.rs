@@ -82,14 +82,53 @@ impl Lab {
             .unwrap()
     }
 
-    /// What the repository holds under a path of a commit or tree.
+    /// Runs it with what attempts keep to themselves until there is a candidate.
+    pub(crate) fn raw_inside(&self, arguments: &[&str]) -> String {
+        let mut objects = OsString::new();
+        for entry in fs_err::read_dir(&self.runtime).unwrap() {
+            objects.push(entry.unwrap().path().join("objects"));
+            objects.push(":");
+        }
+        let variable = ("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+        let (ok, stdout, stderr) = run_with("git", &self.repo, arguments, &[variable]);
+        assert!(ok, "git {arguments:?}: {stderr}");
+        stdout.trim_end_matches('\n').to_owned()
+    }
+
+    /// What there is under a path of a commit or tree.
     pub(crate) fn content(&self, tree: &GitSha, path: &str) -> String {
-        self.raw(&["cat-file", "blob", &format!("{tree}:{path}")])
+        self.raw_inside(&["cat-file", "blob", &format!("{tree}:{path}")])
+    }
+
+    /// The files in which the repository keeps its objects.
+    pub(crate) fn object_files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.repo.join(".git/objects")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs_err::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The private git directory of the only attempt there is.
+    pub(crate) fn private_git(&self) -> PathBuf {
+        let mut entries = fs_err::read_dir(&self.runtime).unwrap();
+        let only = entries.next().unwrap().unwrap().path();
+        assert!(entries.next().is_none());
+        only
     }
 
     /// The files of a tree.
     pub(crate) fn files(&self, tree: &GitSha) -> Vec<String> {
-        self.raw(&["ls-tree", "-r", "--name-only", "-z", tree.as_str()])
+        self.raw_inside(&["ls-tree", "-r", "--name-only", "-z", tree.as_str()])
             .split('\0')
             .filter(|path| !path.is_empty())
             .map(str::to_owned)
@@ -121,14 +160,23 @@ pub(crate) fn raw_in(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// Runs a program with a plain environment, as a plugin would.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test's own processes are not under test"
-)]
 pub(crate) fn run(
     program: &str,
     folder: &Path,
     arguments: &[impl AsRef<OsStr>],
+) -> (bool, String, String) {
+    run_with(program, folder, arguments, &[])
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test's own processes are not under test"
+)]
+fn run_with(
+    program: &str,
+    folder: &Path,
+    arguments: &[impl AsRef<OsStr>],
+    variables: &[(&str, OsString)],
 ) -> (bool, String, String) {
     let output = std::process::Command::new(program)
         .args(arguments)
@@ -142,6 +190,7 @@ pub(crate) fn run(
         .env("GIT_AUTHOR_EMAIL", "somebody@example.invalid")
         .env("GIT_COMMITTER_NAME", "Somebody")
         .env("GIT_COMMITTER_EMAIL", "somebody@example.invalid")
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use git_workspace::{GitError, GitLimits};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Lab, candidate, main_branch, raw_in, subject};
+use crate::support::{Lab, candidate, raw_in, subject};
 
 #[tokio::test]
 async fn a_workspace_is_a_clean_repository_at_the_base() {
@@ -60,6 +60,29 @@ async fn the_repository_gains_a_candidate_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn without_a_candidate_the_repository_gains_nothing() {
+    let lab = Lab::new();
+    let before = lab.object_files();
+    let mut workspace = lab.workspace().await;
+    fs_err::write(workspace.path().join("new"), "of a job whose checks fail\n").unwrap();
+    let snapshot = workspace.snapshot().await.unwrap();
+    workspace.verify_unchanged(&snapshot).await.unwrap();
+    workspace.remove().await.unwrap();
+    assert_eq!(lab.object_files(), before);
+}
+
+#[tokio::test]
+async fn a_base_with_other_attributes_is_not_moved_to() {
+    let lab = Lab::new();
+    let mut workspace = lab.workspace().await;
+    fs_err::write(lab.repo.join("src/.gitattributes"), "*.txt eol=crlf\n").unwrap();
+    lab.commit_all("attributes");
+    let error = workspace.move_to(&lab.base().await).await.unwrap_err();
+    assert!(matches!(error, GitError::CannotMove { .. }), "{error}");
+    workspace.remove().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_workspace_made_ahead_moves_to_a_newer_base() {
     let lab = Lab::new();
     let mut workspace = lab.workspace().await;
@@ -76,44 +99,6 @@ async fn a_workspace_made_ahead_moves_to_a_newer_base() {
     assert_eq!(raw_in(path, &["rev-parse", "HEAD"]), lab.head().to_string());
     assert_eq!(raw_in(path, &["status", "--porcelain"]), "");
     assert!(!workspace.snapshot().await.unwrap().changed());
-}
-
-#[tokio::test]
-async fn eight_workspaces_of_one_repository_at_once() {
-    let lab = Lab::new();
-    let base = lab.base().await;
-    let mut attempts = tokio::task::JoinSet::new();
-    for number in 0..8 {
-        let (git, base, worktrees, runtime) = (
-            lab.git.clone(),
-            base.clone(),
-            lab.worktrees.clone(),
-            lab.runtime.clone(),
-        );
-        attempts.spawn(async move {
-            let mut workspace = git.prepare(&base, &worktrees, &runtime).await.unwrap();
-            let file = workspace.path().join("src/lib.txt");
-            fs_err::write(file, format!("attempt {number}\n")).unwrap();
-            let snapshot = workspace.snapshot().await.unwrap();
-            let name = candidate(number);
-            let commit = workspace
-                .commit(&snapshot, &subject("fix: one"), None, &name)
-                .await
-                .unwrap();
-            workspace.remove().await.unwrap();
-            (number, commit)
-        });
-    }
-    let done = attempts.join_all().await;
-    assert_eq!(done.len(), 8);
-    for (number, commit) in done {
-        assert_eq!(
-            lab.content(&commit, "src/lib.txt"),
-            format!("attempt {number}")
-        );
-        let held = lab.raw(&["rev-parse", &candidate(number).to_string()]);
-        assert_eq!(held, commit.to_string());
-    }
 }
 
 #[tokio::test]
@@ -139,35 +124,6 @@ async fn text_attributes_apply_and_filters_stay_silent() {
     let snapshot = workspace.snapshot().await.unwrap();
     assert_eq!(lab.content(snapshot.tree(), "dos.txt"), "a\nb\nc");
     assert_eq!(lab.content(snapshot.tree(), "big.bin"), pointer.trim_end());
-}
-
-#[tokio::test]
-async fn an_object_missing_from_the_repository_is_not_fetched() {
-    let lab = Lab::new();
-    let blob = lab.raw(&["rev-parse", "HEAD:README"]);
-    fs_err::remove_file(
-        lab.repo
-            .join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..])),
-    )
-    .unwrap();
-    let base = lab.base().await;
-    let error = lab
-        .git
-        .prepare(&base, &lab.worktrees, &lab.runtime)
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            GitError::Failed {
-                command: "read-tree",
-                ..
-            }
-        ),
-        "{error}"
-    );
-    assert!(error.to_string().contains(&blob), "{error}");
-    assert_eq!(fs_err::read_dir(&lab.worktrees).unwrap().count(), 0);
 }
 
 #[tokio::test]
@@ -212,40 +168,6 @@ async fn limits_and_cancellation_end_git_with_their_own_errors() {
 }
 
 #[tokio::test]
-async fn stale_locks_of_killed_processes_do_not_stop_an_attempt() {
-    let lab = Lab::new();
-    let git_dir = lab.repo.join(".git");
-    for lock in [
-        "index.lock",
-        "HEAD.lock",
-        "packed-refs.lock",
-        "shallow.lock",
-        "config.lock",
-    ] {
-        fs_err::write(git_dir.join(lock), "").unwrap();
-    }
-    fs_err::write(git_dir.join("refs/heads/main.lock"), "").unwrap();
-    let own = git_dir.join(format!("{}.lock", candidate(1)));
-    fs_err::create_dir_all(own.parent().unwrap()).unwrap();
-    fs_err::write(&own, "").unwrap();
-
-    let mut workspace = lab.workspace().await;
-    // The plugin's own git was killed as well.
-    fs_err::write(workspace.path().join(".git/index.lock"), "").unwrap();
-    fs_err::write(workspace.path().join("new"), "new").unwrap();
-    let snapshot = workspace.snapshot().await.unwrap();
-    let commit = workspace
-        .commit(&snapshot, &subject("fix: it"), None, &candidate(1))
-        .await
-        .unwrap();
-    assert_eq!(
-        lab.raw(&["rev-parse", &candidate(1).to_string()]),
-        commit.to_string()
-    );
-    assert!(!own.exists());
-}
-
-#[tokio::test]
 async fn a_dropped_workspace_leaves_nothing() {
     let lab = Lab::new();
     drop(lab.workspace().await);
@@ -270,39 +192,17 @@ async fn a_workspace_put_aside_is_where_nobody_looks_until_it_is_removed() {
 }
 
 #[tokio::test]
-async fn the_base_branch_may_be_rewritten_or_deleted_during_an_attempt() {
-    let lab = Lab::new();
-    let base = lab.head();
-    let mut workspace = lab.workspace().await;
-    lab.raw(&["checkout", "--quiet", "--orphan", "other"]);
-    lab.commit_all("unrelated");
-    lab.raw(&["branch", "--quiet", "-D", "main"]);
-    fs_err::write(workspace.path().join("new"), "new").unwrap();
-    let snapshot = workspace.snapshot().await.unwrap();
-    let commit = workspace
-        .commit(&snapshot, &subject("fix: it"), None, &candidate(1))
-        .await
-        .unwrap();
-    assert_eq!(
-        lab.raw(&["rev-parse", &format!("{commit}^")]),
-        base.to_string()
-    );
-    let error = lab
-        .git
-        .check_base(&lab.repo, &base, &main_branch())
-        .await
-        .unwrap_err();
-    assert!(matches!(error, GitError::BranchMissing { .. }), "{error}");
-}
-
-#[tokio::test]
 async fn a_shared_repository_stays_writable_for_its_group() {
     let lab = Lab::new();
     lab.raw(&["config", "core.sharedRepository", "group"]);
     let mut workspace = lab.workspace().await;
     fs_err::write(workspace.path().join("new"), "shared content").unwrap();
     let snapshot = workspace.snapshot().await.unwrap();
-    let blob = lab.raw(&["rev-parse", &format!("{}:new", snapshot.tree())]);
+    let commit = workspace
+        .commit(&snapshot, &subject("feat: new"), None, &candidate(1))
+        .await
+        .unwrap();
+    let blob = lab.raw(&["rev-parse", &format!("{commit}:new")]);
     let folder = lab.repo.join(".git/objects").join(&blob[..2]);
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&fs_err::metadata(folder).unwrap().permissions());

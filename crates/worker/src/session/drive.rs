@@ -80,18 +80,18 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         }
     }
 
-    /// Answers a ping, unless nothing can be said any more.
+    /// Answers a ping, unless nothing can be said any more. While an attach waits for its answer
+    /// the pong does too, and the last one answers for all.
     pub(super) async fn pong(
         &mut self,
         number: u64,
         let_go: Option<std::time::Instant>,
     ) -> Result<(), Broken> {
-        // A later ping may have been answered while the greeting waited for the attach.
-        if self.closed || number <= self.answered {
+        self.owed = self.owed.max(number);
+        if self.closed || self.greeting {
             return Ok(());
         }
-        self.answered = number;
-        let frame = self.session.pong(number)?;
+        let frame = self.session.pong(self.owed)?;
         self.send(frame, let_go).await
     }
 

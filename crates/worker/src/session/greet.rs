@@ -27,13 +27,17 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
         };
         let work = match self.greeting(attempt).await? {
             WorkerEvent::Ping(number) => {
+                self.greeting = true;
                 let goes_on = self.claim(attempt).await?;
+                let mut let_go = attempt.let_go_at();
                 if !goes_on {
                     give_up(attempt, "lost").await;
                     *tenant = None;
+                    let_go = None;
                     self.say_whether_ready().await?;
                 }
-                self.pong(number, None).await?;
+                self.greeting = false;
+                self.pong(number, let_go).await?;
                 return self.go_on(tenant).await.map(|()| None);
             }
             WorkerEvent::Lease(lease) => Work::CarryOut(lease),

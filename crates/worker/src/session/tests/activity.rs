@@ -10,7 +10,7 @@ fn selecting() -> String {
     )
 }
 
-fn activity(sequence: u8, stage: &str) -> String {
+pub(super) fn activity(sequence: u8, stage: &str) -> String {
     let head = format!(
         "{{\"activity_version\":\"live_activity/v1\",\"activity\":{{\"sequence\":{sequence},\"stage\":\"{stage}\"}},"
     );

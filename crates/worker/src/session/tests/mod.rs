@@ -147,6 +147,22 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// The next message that is neither a heartbeat nor a stage; the pings of heartbeats are
+    /// answered.
+    async fn answer(&mut self) -> String {
+        loop {
+            match self.next().await {
+                Sent::Message(text) if text.contains("\"heartbeat\"") => {}
+                Sent::Message(text) if text.contains("\"activity\"") => {}
+                Sent::Message(text) => return text,
+                Sent::Ping(number) => self.pong(number),
+                other => panic!("expected a message, got {other:?}"),
+            }
+        }
+    }
+}
+
 /// What a job does, and what became of it.
 struct Job {
     takes: Duration,
@@ -422,7 +438,11 @@ impl Connect for Dialled {
 
 impl Life {
     fn new(jobs: impl Into<VecDeque<Job>>) -> Self {
-        Self::with(jobs, DiskGuard::with_probe(None), state().0)
+        Self::with(
+            jobs,
+            DiskGuard::with_probe(None),
+            tempfile::tempdir().unwrap(),
+        )
     }
 
     /// A slot on the state folder of an earlier one.

@@ -1,1 +1,171 @@
+//! A slot says whether it takes leases, and gives back those that cross it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+const ACCEPTS: &str = "{\"type\":\"ready\",\"accepting\":true}\n";
+
+fn declined(reason: &str) -> String {
+    message("decline", &format!(",\"reason\":\"{reason}\""))
+}
+
+/// A disk that the test fills.
+fn disk() -> (Arc<AtomicBool>, DiskGuard) {
+    let full = Arc::new(AtomicBool::new(false));
+    let look = Arc::clone(&full);
+    let probe = move || look.load(Ordering::Relaxed).then(|| "full".to_owned());
+    (full, DiskGuard::with_probe(Some(Arc::new(probe))))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_slot_that_drains_says_so_and_declines_what_crosses() {
+    let life = Life::new([]);
+    let mut gate = life.greeted().await;
+    sleep(Duration::from_secs(1)).await;
+    life.stop.drain();
+    assert_eq!(gate.text().await, refuses("draining"));
+    let Sent::Ping(barrier) = gate.next().await else {
+        panic!("no barrier")
+    };
+    gate.say(controlled());
+    assert_eq!(gate.text().await, declined("draining"));
+    gate.say(ping(2));
+    assert_eq!(gate.text().await, pong(2));
+    // One that is out of bounds, and a cancellation that crossed the decline.
+    gate.say(controlled().replace("\"max_attempts\":3", "\"max_attempts\":101"));
+    assert_eq!(gate.text().await, declined("draining"));
+    gate.say(cancel());
+    gate.pong(barrier + 1);
+    sleep(Duration::from_millis(10)).await;
+    assert!(gate.sent.try_recv().is_err());
+    let since = Instant::now();
+    gate.pong(barrier);
+    assert_eq!(gate.next().await, Sent::Last(None));
+    assert_eq!(since.elapsed(), Duration::ZERO);
+    gate.close();
+    assert!(life.log().is_empty());
+    life.ended().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_answers_no_barrier_is_left_after_a_while() {
+    let life = Life::new([]);
+    let mut gate = life.greeted().await;
+    life.stop.drain();
+    let since = Instant::now();
+    assert_eq!(gate.text().await, refuses("draining"));
+    assert!(matches!(gate.next().await, Sent::Ping(_)));
+    assert_eq!(gate.next().await, Sent::Last(None));
+    assert_eq!(since.elapsed(), BARRIER);
+    // Killed, it waits for nothing.
+    let life = Life::new([]);
+    let mut gate = life.greeted().await;
+    life.stop.drain();
+    assert_eq!(gate.text().await, refuses("draining"));
+    assert!(matches!(gate.next().await, Sent::Ping(_)));
+    let since = Instant::now();
+    life.stop.kill();
+    assert_eq!(gate.next().await, Sent::Last(None));
+    assert_eq!(since.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_drains_closes_with_its_result_as_ever() {
+    let life = Life::new([Job::new(5, text("x"))]);
+    let mut gate = life.greeted().await;
+    gate.say(controlled());
+    sleep(Duration::from_secs(1)).await;
+    life.stop.drain();
+    assert_eq!(gate.next().await, Sent::Last(Some(result("x"))));
+    // Nothing can be said any more.
+    gate.say(ping(2));
+    sleep(Duration::from_secs(1)).await;
+    assert!(gate.sent.try_recv().is_err());
+    gate.say(ack());
+    gate.close();
+    assert_eq!(gate.next().await, Sent::Closed(Closing::Drop));
+    let state = life.ended().await;
+    assert!(!state.path().join("state/results/slot-3.json").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_between_result_and_acknowledgement_declines_the_next_lease() {
+    let life = Life::new([Job::new(5, text("x"))]);
+    let mut gate = life.greeted().await;
+    gate.say(controlled());
+    assert_eq!(gate.text().await, result("x"));
+    life.stop.drain();
+    gate.say(ack());
+    gate.say(controlled());
+    assert_eq!(gate.text().await, refuses("draining"));
+    let Sent::Ping(barrier) = gate.next().await else {
+        panic!("no barrier")
+    };
+    assert_eq!(gate.text().await, declined("draining"));
+    gate.pong(barrier);
+    assert_eq!(gate.next().await, Sent::Last(None));
+    assert_eq!(life.log(), ["started", "done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_is_said_before_the_greeting_is_answered_and_taken_back() {
+    let (full, guard) = disk();
+    full.store(true, Ordering::Relaxed);
+    let looks = guard.clone();
+    let life = Life::with(
+        [Job::new(1, text("x"))],
+        guard,
+        tempfile::tempdir().unwrap(),
+    );
+    let mut gate = life.connection();
+    gate.say(ping(1));
+    assert_eq!(gate.text().await, refuses("disk_low"));
+    assert_eq!(gate.text().await, pong(1));
+    gate.say(controlled());
+    assert_eq!(gate.text().await, declined("disk_low"));
+    let watched = async {
+        full.store(false, Ordering::Relaxed);
+        assert_eq!(gate.text().await, ACCEPTS);
+        gate.say(controlled());
+        assert_eq!(gate.text().await, result("x"));
+        full.store(true, Ordering::Relaxed);
+        gate.say(ack());
+        assert_eq!(gate.text().await, refuses("disk_low"));
+        life.stop.drain();
+        assert_eq!(gate.text().await, refuses("draining"));
+    };
+    tokio::select! {
+        never = looks.keep_looking() => match never {},
+        () = watched => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_fills_up_while_idle_is_noticed_with_the_lease_at_the_latest() {
+    let (full, guard) = disk();
+    let life = Life::with([], guard, tempfile::tempdir().unwrap());
+    let mut gate = life.greeted().await;
+    full.store(true, Ordering::Relaxed);
+    gate.say(controlled());
+    assert_eq!(gate.text().await, refuses("disk_low"));
+    assert_eq!(gate.text().await, declined("disk_low"));
+    assert!(life.log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_without_job_control_is_served_on_a_full_disk_too() {
+    let (full, guard) = disk();
+    full.store(true, Ordering::Relaxed);
+    let life = Life::with(
+        [Job::new(1, text("x"))],
+        guard,
+        tempfile::tempdir().unwrap(),
+    );
+    let mut gate = life.connection();
+    gate.say(lease());
+    assert_eq!(gate.text().await, result("x"));
+    gate.say(ack());
+    sleep(Duration::from_secs(60)).await;
+    assert!(gate.sent.try_recv().is_err(), "nothing is said to it");
+}
