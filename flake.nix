@@ -24,55 +24,26 @@
         );
 
       # Every folder of bins/ is a program of that name, and nothing else is.
-      programs = lib.attrNames (
-        lib.filterAttrs (_: kind: kind == "directory") (builtins.readDir ./bins)
-      );
+      programs = lib.attrNames (lib.filterAttrs (_: kind: kind == "directory") (builtins.readDir ./bins));
 
       build = pkgs: pkgs.callPackage ./bins/package.nix { inherit programs; };
 
-      # A module together with the programs that it starts.
+      # A module together with the program that it starts. The key lets several modules import it.
       module =
-        file: names:
+        {
+          file,
+          option,
+          program,
+          also ? [ ],
+        }:
         { pkgs, lib, ... }:
         {
-          imports = [ file ];
-          config = lib.mkMerge (
-            map (
-              { option, program }:
-              lib.setAttrByPath (option ++ [ "package" ]) (
-                lib.mkDefault self.packages.${pkgs.stdenv.hostPlatform.system}.${program}
-              )
-            ) names
+          key = "agent-forge#${program}";
+          imports = also ++ [ file ];
+          config = lib.setAttrByPath (option ++ [ "package" ]) (
+            lib.mkDefault self.packages.${pkgs.stdenv.hostPlatform.system}.${program}
           );
         };
-      operator = {
-        option = [
-          "programs"
-          "forge"
-        ];
-        program = "forge";
-      };
-      gate = {
-        option = [
-          "services"
-          "forge-gate"
-        ];
-        program = "forge-gate";
-      };
-      worker = {
-        option = [
-          "services"
-          "forge-worker"
-        ];
-        program = "forge-worker";
-      };
-      appliance = {
-        option = [
-          "services"
-          "agent-forge"
-        ];
-        program = "default";
-      };
 
       # Every e2e/NAME.nix is a scenario, and e2e/NAME.py its script.
       scenarios = map (lib.removeSuffix ".nix") (
@@ -98,23 +69,51 @@
         }
       );
 
-      overlays.default = final: _: removeAttrs (build final).packages [ "default" ] // {
-        agent-forge = (build final).packages.default;
-      };
+      overlays.default =
+        final: _:
+        removeAttrs (build final).packages [ "default" ]
+        // {
+          agent-forge = (build final).packages.default;
+        };
 
       nixosModules = {
-        operator = module ./nixos-modules/operator.nix [ operator ];
-        gate = module ./nixos-modules/gate.nix [
-          gate
-          operator
-        ];
-        worker = module ./nixos-modules/worker.nix [ worker ];
-        default = module ./nixos-modules/appliance.nix [
-          appliance
-          gate
-          operator
-          worker
-        ];
+        operator = module {
+          file = ./nixos-modules/operator.nix;
+          option = [
+            "programs"
+            "forge"
+          ];
+          program = "forge";
+        };
+        gate = module {
+          file = ./nixos-modules/gate.nix;
+          option = [
+            "services"
+            "forge-gate"
+          ];
+          program = "forge-gate";
+          also = [ self.nixosModules.operator ];
+        };
+        worker = module {
+          file = ./nixos-modules/worker.nix;
+          option = [
+            "services"
+            "forge-worker"
+          ];
+          program = "forge-worker";
+        };
+        default = module {
+          file = ./nixos-modules/appliance.nix;
+          option = [
+            "services"
+            "agent-forge"
+          ];
+          program = "default";
+          also = [
+            self.nixosModules.gate
+            self.nixosModules.worker
+          ];
+        };
       };
 
       checks = perSystem (

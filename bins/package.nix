@@ -42,9 +42,9 @@ let
           [
             "Cargo.lock"
             "Cargo.toml"
-            "bins"
             "crates"
           ]
+          ++ map (name: "bins/${name}") programs
           ++ more
         )
       );
@@ -147,7 +147,10 @@ let
           -e 's|"/usr/bin/env"|"${coreutils}/bin/env"|g' {} +
       '';
       buildPhase = "cargo build --offline --workspace --bins";
-      checkPhase = "cargo test --offline --workspace";
+      checkPhase = ''
+        export HOME=$TMPDIR
+        cargo test --offline --workspace
+      '';
       installPhase = "touch $out";
     }
   );

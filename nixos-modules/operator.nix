@@ -24,11 +24,13 @@ let
     FORGE_CA_FILE = cfg.caFile;
   };
   wrapper = pkgs.writeShellScriptBin "forge" ''
-    ${lib.concatStrings (
-      lib.mapAttrsToList (name: value: ''
-        export ${name}="''${${name}:-"${value}"}"
-      '') defaults
-    )}exec ${lib.getExe cfg.package} "$@"
+    ${
+      lib.concatStrings (
+        lib.mapAttrsToList (name: value: ''
+          export ${name}="''${${name}:-"${value}"}"
+        '') defaults
+      )
+    }exec ${lib.getExe cfg.package} "$@"
   '';
 in
 {

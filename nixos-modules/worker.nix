@@ -117,11 +117,12 @@ in
       secrets.assertions files
       ++ secrets.settingsAssertions "services.forge-worker.settings" cfg.settings
       ++ map (root: {
-        assertion = !lib.any (folder: within folder root) [
-          "/home"
-          "/root"
-          "/run/user"
-        ];
+        assertion =
+          !lib.any (folder: within folder root) [
+            "/home"
+            "/root"
+            "/run/user"
+          ];
         message = "`services.forge-worker.settings.repository_roots' has `${root}', where the service sees nothing (ProtectHome). Keep the clones elsewhere, such as below ${state}.";
       }) roots;
 

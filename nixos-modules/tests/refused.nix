@@ -162,11 +162,9 @@ in
     socket-with-a-name = also gate { services.forge-gate.settings.listen = "gate.example:7070"; } // {
       says = "`services.forge-gate.settings.listen' is a name";
     };
-    token-set-twice =
-      also gate { services.forge-gate.settings.owner_token_file = "/elsewhere"; }
-      // {
-        says = "The option `services.forge-gate.settings.owner_token_file' has conflicting definition values";
-      };
+    token-set-twice = also gate { services.forge-gate.settings.owner_token_file = "/elsewhere"; } // {
+      says = "The option `services.forge-gate.settings.owner_token_file' has conflicting definition values";
+    };
     repositories-at-home =
       also worker { services.forge-worker.settings.repository_roots = [ "/home/me/src" ]; }
       // {
@@ -183,15 +181,13 @@ in
 
   # by the program itself, when its settings are built
   build = {
-    unknown-gate-setting =
-      also gate { services.forge-gate.settings.lifecycle.lease_tll = "1s"; }
-      // {
-        file = config: config.services.forge-gate.settingsFile;
-        says = [
-          "lease_tll"
-          "services.forge-gate.settings"
-        ];
-      };
+    unknown-gate-setting = also gate { services.forge-gate.settings.lifecycle.lease_tll = "1s"; } // {
+      file = config: config.services.forge-gate.settingsFile;
+      says = [
+        "lease_tll"
+        "services.forge-gate.settings"
+      ];
+    };
     bad-gate-duration = also gate { services.forge-gate.settings.recovery_interval = "1 parsec"; } // {
       file = config: config.services.forge-gate.settingsFile;
       says = [

@@ -114,6 +114,8 @@ pub(crate) fn run() -> Result<Verdict> {
     table.stage("packages", crate::packages::run)?;
     table.stage("demo", || demo(&root))?;
     table.stage("nix", || crate::nix::run(false))?;
+    table.stage("driver", crate::vm::driver)?;
+    table.stage("machines", || crate::vm::run(&[]))?;
     table.stage("soak", || crate::soak::stage(&root))?;
     Ok(table.print())
 }

@@ -21,6 +21,7 @@ mod soak;
 mod stage;
 mod tidy;
 mod tools;
+mod vm;
 mod workspace;
 
 const HELP: &str = "\
@@ -40,6 +41,8 @@ Usage: cargo xtask COMMAND
   nix           the flake through the stand-in of e2e/host: builds, refusals, units, apps
     --write       writes the units' texts
   packages      the publishable crates pack, and a plugin builds from the packed sources
+  vm [NAME] [--backend nspawn|qemu]
+                the scenarios of e2e/, or one, on machines of their own; root is needed
   bench         every benchmark, one after the other
   soak          kills a Gate and two Workers at random and judges what is left
     --minutes N   for how long
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         ["nix"] => nix::run(false),
         ["nix", "--write"] => nix::run(true),
         ["packages"] => packages::run(),
+        ["vm", options @ ..] => vm::run(options),
         ["bench"] => ci::bench(),
         ["soak", words @ ..] => soak::command(words),
         [] | ["help" | "--help" | "-h"] => {

@@ -35,8 +35,9 @@ pub(crate) fn run(write: bool) -> Result<Verdict> {
     let nix = Nix { root: &root };
     let lock = fs::read(root.join("flake.lock"))?;
     let mut findings = Vec::new();
-    let steps: [Step<'_>; 6] = [
+    let steps: [Step<'_>; 7] = [
         ("format", &|| format(&root)),
+        ("stand-in", &|| stand_in(&root)),
         ("flake check", &|| nix.flake_check()),
         ("refusals", &|| nix.refusals()),
         ("units", &|| nix.units(write)),
@@ -82,6 +83,25 @@ fn format(root: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(findings)
+}
+
+/// The stand-in's module system keeps what it promises.
+fn stand_in(root: &Path) -> Result<Vec<String>> {
+    let output = Command::new("nix-instantiate")
+        .args(["--eval", "--strict", "--json", "--expr"])
+        .arg("import ./e2e/host/tests.nix { }")
+        .env("NIX_CONFIG", "build-users-group =")
+        .current_dir(root)
+        .output()
+        .context("cannot start nix-instantiate")?;
+    if !output.status.success() {
+        bail!("{}", tail(&String::from_utf8_lossy(&output.stderr)));
+    }
+    let wrong: Vec<String> = serde_json::from_slice(&output.stdout)?;
+    Ok(wrong
+        .into_iter()
+        .map(|name| format!("e2e/host/tests.nix: not so: {name}"))
+        .collect())
 }
 
 struct Nix<'a> {

@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// A program that a test starts, the Debian and Ubuntu package that brings it, and why.
-const PROGRAMS: &[(&str, &str, &str)] = &[
+pub(crate) type Program = (&'static str, &'static str, &'static str);
+
+const PROGRAMS: &[Program] = &[
     (
         "cc",
         "build-essential",
@@ -33,7 +35,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
 ];
 
 /// Brings the checkers that ship as wheels.
-const PIP: (&str, &str, &str) = (
+const PIP: Program = (
     "python3 -m pip",
     "python3-pip",
     "two checkers ship as wheels",
@@ -81,18 +83,28 @@ pub(crate) fn program(root: &Path, name: &str) -> Result<PathBuf> {
 /// Installs the missing packages, or names package and command.
 pub(crate) fn install_missing() -> Result<()> {
     install_components()?;
-    let mut missing: Vec<_> = PROGRAMS
-        .iter()
-        .filter(|(name, _, _)| !on_path(name))
-        .collect();
+    let mut missing = missing(PROGRAMS);
     if run_quietly("python3", &["-m", "pip", "--version"]).is_none() {
         missing.push(&PIP);
     }
     if missing.is_empty() {
         println!("tools: everything that the tests start is there");
+    }
+    install(&missing)
+}
+
+/// Those of the programs that are not in `PATH`.
+pub(crate) fn missing(programs: &[Program]) -> Vec<&Program> {
+    let there = |program: &&Program| !on_path(program.0);
+    programs.iter().filter(there).collect()
+}
+
+/// Installs the packages of the programs, or names package and command.
+pub(crate) fn install(missing: &[&Program]) -> Result<()> {
+    if missing.is_empty() {
         return Ok(());
     }
-    for (name, package, why) in &missing {
+    for (name, package, why) in missing {
         println!("tools: `{name}` is missing (package {package}): {why}");
     }
     let packages: Vec<&str> = missing.iter().map(|(_, package, _)| *package).collect();

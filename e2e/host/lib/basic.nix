@@ -48,7 +48,6 @@ let
       )
     );
   last = list: elemAt list (length list - 1);
-  init = list: genList (elemAt list) (length list - 1);
   hasPrefix = prefix: text: substring 0 (stringLength prefix) text == prefix;
   hasSuffix =
     suffix: text:
@@ -124,7 +123,6 @@ in
     filterAttrs
     hasPrefix
     hasSuffix
-    init
     last
     mapAttrsToList
     nameValuePair
@@ -150,20 +148,10 @@ in
       flatten = value: if isList value then concatMap flatten value else [ value ];
     in
     flatten;
-  naturalSort = sort (a: b: a < b);
 
   # attribute sets
   genAttrs = names: f: listToAttrs (map (name: nameValuePair name (f name)) names);
   mapAttrs' = f: set: listToAttrs (mapAttrsToList f set);
-  mapAttrsRecursive =
-    let
-      go =
-        path: f: set:
-        mapAttrs (
-          name: value: if isAttrs value then go (path ++ [ name ]) f value else f (path ++ [ name ]) value
-        ) set;
-    in
-    go [ ];
   optionalAttrs = condition: set: if condition then set else { };
   attrByPath =
     path: default: set:
@@ -178,19 +166,12 @@ in
           default;
     in
     go path set;
-  removeAttrs = set: names: builtins.removeAttrs set names;
   isDerivation = value: isAttrs value && value.type or null == "derivation";
 
   # strings
   inherit escapeShellArg;
   escapeShellArgs = concatMapStringsSep " " escapeShellArg;
   optionalString = condition: text: if condition then text else "";
-  removePrefix =
-    prefix: text:
-    if hasPrefix prefix text then
-      substring (stringLength prefix) (stringLength text - stringLength prefix) text
-    else
-      text;
   removeSuffix =
     suffix: text:
     if hasSuffix suffix text then substring 0 (stringLength text - stringLength suffix) text else text;
@@ -221,9 +202,6 @@ in
 
   # functions
   id = value: value;
-  pipe = foldl' (value: f: f value);
-  const = value: _: value;
-  throwIf = condition: message: if condition then throw message else (value: value);
   showOption = concatMapStringsSep "." (
     name: if match "[A-Za-z_][A-Za-z0-9_'-]*" name != null then name else toJSON name
   );

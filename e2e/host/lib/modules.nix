@@ -135,6 +135,7 @@ let
       else
         {
           file = module._file or file;
+          key = module.key or null;
           imports = module.imports or [ ];
           options = module.options or { };
           config = module.config or { };
@@ -143,6 +144,7 @@ let
     else
       {
         file = module._file or file;
+        key = module.key or null;
         imports = module.imports or [ ];
         options = { };
         config = removeAttrs module [
@@ -180,10 +182,21 @@ let
       source = if isFile then toString module else file;
       loaded = call args source (if isFile then import module else module);
     in
-    [ { key = if isFile then source else null; inherit loaded; } ]
+    [
+      {
+        key =
+          if loaded.key != null then
+            loaded.key
+          else if isFile then
+            source
+          else
+            null;
+        inherit loaded;
+      }
+    ]
     ++ lib.concatMap (collect args loaded.file) loaded.imports;
 
-  # The same file imported twice is one module.
+  # The same file or key imported twice is one module.
   distinct =
     found:
     map (each: each.loaded) (
@@ -239,8 +252,7 @@ let
       at =
         name: source: what:
         lib.concatMap (
-          each:
-          lib.optional (each.${what} ? ${name}) (each // { ${what} = each.${what}.${name}; })
+          each: lib.optional (each.${what} ? ${name}) (each // { ${what} = each.${what}.${name}; })
         ) source;
       branch =
         name:
@@ -313,8 +325,7 @@ let
       declared = tree.config;
       isFree = freeforms != [ ];
       # What modules see of each other; whether every definition has its option is judged at the end.
-      config =
-        if isFree && tree.unmatched != [ ] then lib.recursiveUpdate free declared else declared;
+      config = if isFree && tree.unmatched != [ ] then lib.recursiveUpdate free declared else declared;
       checked =
         if !isFree && tree.unmatched != [ ] then
           let

@@ -50,7 +50,9 @@ rec {
         description =
           "The ${lib.showOption (lib.toList name)} package to use."
           + lib.optionalString (extraDescription != "") " ${extraDescription}";
-        default = lib.attrByPath path (throw "${lib.concatStringsSep "." path} cannot be found in pkgs") pkgs;
+        default =
+          lib.attrByPath path (throw "${lib.concatStringsSep "." path} cannot be found in pkgs")
+            pkgs;
         defaultText = literalExpression "pkgs.${lib.showOption path}";
       }
       // lib.optionalAttrs (example != null) { inherit example; }

@@ -1,7 +1,12 @@
 # Types of options: what a definition must be, and how several become one.
 { lib }:
 let
-  inherit (lib) showOption isString isAttrs isList;
+  inherit (lib)
+    showOption
+    isString
+    isAttrs
+    isList
+    ;
 
   showFiles = defs: lib.concatMapStrings (def: "\n- In `${def.file}': ${preview def.value}") defs;
   preview =
@@ -36,8 +41,7 @@ let
     in
     if lib.all (def: def.value == first) (lib.tail defs) then first else conflict loc defs;
 
-  mergeOne =
-    loc: defs: if lib.length defs == 1 then (lib.head defs).value else conflict loc defs;
+  mergeOne = loc: defs: if lib.length defs == 1 then (lib.head defs).value else conflict loc defs;
 
   mkOptionType =
     {
@@ -101,12 +105,12 @@ let
     float = simple "float" "floating point number" lib.isFloat;
     ints = {
       between = low: high: within low high "intBetween";
-      unsigned =
-        simple "unsignedInt" "unsigned integer, meaning >=0"
-          (value: lib.isInt value && value >= 0);
-      positive =
-        simple "positiveInt" "positive integer, meaning >0"
-          (value: lib.isInt value && value > 0);
+      unsigned = simple "unsignedInt" "unsigned integer, meaning >=0" (
+        value: lib.isInt value && value >= 0
+      );
+      positive = simple "positiveInt" "positive integer, meaning >0" (
+        value: lib.isInt value && value > 0
+      );
       u16 = within 0 65535 "unsignedInt16";
     };
     port = within 0 65535 "unsignedInt16";
@@ -125,11 +129,13 @@ let
     lines = separated "\n" "separatedString" "strings concatenated with \"\\n\"";
     path = simple "path" "absolute path" (
       value:
-      lib.isPath value
-      || isString value && lib.hasPrefix "/" value
-      || isAttrs value && value ? outPath
+      lib.isPath value || isString value && lib.hasPrefix "/" value || isAttrs value && value ? outPath
     );
-    package = simple "package" "package" (value: lib.isDerivation value);
+    package = mkOptionType {
+      name = "package";
+      check = lib.isDerivation;
+      merge = mergeOne;
+    };
     enum =
       values:
       simple "enum" "one of ${lib.concatMapStringsSep ", " builtins.toJSON values}" (

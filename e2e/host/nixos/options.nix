@@ -104,9 +104,7 @@ let
       };
     };
 
-  submodules =
-    module: description:
-    option (types.attrsOf (types.submodule module)) { } description;
+  submodules = module: description: option (types.attrsOf (types.submodule module)) { } description;
 in
 {
   options = {
@@ -165,16 +163,17 @@ in
     serviceConfig.KillMode = "process";
   };
 
-  config.assertions = lib.mapAttrsToList (name: user: {
-    assertion = (if user.isNormalUser then !user.isSystemUser else user.isSystemUser);
-    message = "Exactly one of users.users.${name}.isSystemUser and users.users.${name}.isNormalUser must be set.";
-  }) config.users.users
-  ++ lib.mapAttrsToList (name: user: {
-    assertion = user.isNormalUser || user.group != "";
-    message = "users.users.${name}.group is unset.";
-  }) config.users.users
-  ++ lib.mapAttrsToList (name: user: {
-    assertion = user.group == "" || user.group == "users" || config.users.groups ? ${user.group};
-    message = "users.users.${name}.group: there is no group `${user.group}'.";
-  }) config.users.users;
+  config.assertions =
+    lib.mapAttrsToList (name: user: {
+      assertion = (if user.isNormalUser then !user.isSystemUser else user.isSystemUser);
+      message = "Exactly one of users.users.${name}.isSystemUser and users.users.${name}.isNormalUser must be set.";
+    }) config.users.users
+    ++ lib.mapAttrsToList (name: user: {
+      assertion = user.isNormalUser || user.group != "";
+      message = "users.users.${name}.group is unset.";
+    }) config.users.users
+    ++ lib.mapAttrsToList (name: user: {
+      assertion = user.group == "" || user.group == "users" || config.users.groups ? ${user.group};
+      message = "users.users.${name}.group: there is no group `${user.group}'.";
+    }) config.users.users;
 }

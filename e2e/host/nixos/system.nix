@@ -11,13 +11,13 @@ lib.evalModules {
     ./options.nix
     ./tree.nix
   ]
-    ++ [
-      (
-        { config, ... }:
-        {
-          _module.args.pkgs = if pkgs != null then pkgs else pkgsFor.${config.nixpkgs.hostPlatform};
-        }
-      )
-    ]
+  ++ [
+    (
+      { config, ... }:
+      {
+        _module.args.pkgs = if pkgs != null then pkgs else pkgsFor.${config.nixpkgs.hostPlatform};
+      }
+    )
+  ]
   ++ modules;
 }

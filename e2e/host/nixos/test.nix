@@ -36,16 +36,15 @@ let
         {
           networking.hostName = lib.mkDefault name;
           networking.primaryIPAddress = addresses.${name};
-          networking.hosts = lib.mapAttrs' (
-            other: address: lib.nameValuePair address [ other ]
-          ) addresses;
+          networking.hosts = lib.mapAttrs' (other: address: lib.nameValuePair address [ other ]) addresses;
         }
         (test.defaults or { })
         module
       ];
     }).config;
   nodes = lib.mapAttrs node test.nodes;
-  script = if lib.isFunction test.testScript then test.testScript { inherit nodes; } else test.testScript;
+  script =
+    if lib.isFunction test.testScript then test.testScript { inherit nodes; } else test.testScript;
   facts = lib.mapAttrs (name: config: {
     address = addresses.${name};
     inherit (config.virtualisation) memorySize cores diskSize;

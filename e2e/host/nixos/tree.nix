@@ -26,9 +26,9 @@ let
   links =
     suffix: what: kind:
     lib.concatLists (
-      lib.mapAttrsToList (
-        name: unit: map (target: "${target}.${what} ${name}.${suffix}") unit.${kind}
-      ) (if suffix == "service" then services else sockets)
+      lib.mapAttrsToList (name: unit: map (target: "${target}.${what} ${name}.${suffix}") unit.${kind}) (
+        if suffix == "service" then services else sockets
+      )
     );
   enabled =
     links "service" "wants" "wantedBy"

@@ -31,9 +31,7 @@ let
     );
 
   # As systemd reads a quoted string; `%` stands for itself.
-  quoted =
-    text:
-    builtins.toJSON (lib.replaceStrings [ "%" ] [ "%%" ] text);
+  quoted = text: builtins.toJSON (lib.replaceStrings [ "%" ] [ "%%" ] text);
 
   shell =
     name: text:
@@ -68,7 +66,9 @@ let
         lib.concatMapStrings (key: "Environment=${quoted "${key}=${toString environment.${key}}"}\n") (
           lib.attrNames environment
         )
-      }${lib.optionalString (!unit.restartIfChanged) "X-RestartIfChanged=false\n"}${lib.optionalString (!unit.stopIfChanged) "X-StopIfChanged=false\n"}${
+      }${lib.optionalString (!unit.restartIfChanged) "X-RestartIfChanged=false\n"}${
+        lib.optionalString (!unit.stopIfChanged) "X-StopIfChanged=false\n"
+      }${
         lines (
           lib.optionalAttrs (unit.preStart != "") {
             ExecStartPre = [ (shell "${name}-pre-start" unit.preStart) ];
@@ -78,16 +78,14 @@ let
         )
       }'';
 
-  socket =
-    _: unit:
-    ''
-      [Unit]
-      ${head unit { }}
-      [Socket]
-      ${lines (
-        lib.optionalAttrs (unit.listenStreams != [ ]) { ListenStream = unit.listenStreams; }
-        // unit.socketConfig
-      )}'';
+  socket = _: unit: ''
+    [Unit]
+    ${head unit { }}
+    [Socket]
+    ${lines (
+      lib.optionalAttrs (unit.listenStreams != [ ]) { ListenStream = unit.listenStreams; }
+      // unit.socketConfig
+    )}'';
 in
 {
   inherit service socket;

@@ -36,7 +36,9 @@ let
   lock = lib.importTOML args.cargoLock.lockFile;
   # nixpkgs needs a checksum of each package that comes from elsewhere.
   bare = lib.filter (package: package ? source && !(package ? checksum)) lock.package;
-  tools = lib.filter lib.isDerivation (args.nativeBuildInputs or [ ] ++ args.nativeCheckInputs or [ ]);
+  tools = lib.filter lib.isDerivation (
+    args.nativeBuildInputs or [ ] ++ args.nativeCheckInputs or [ ]
+  );
   skipped = lib.elem args.pname (here.skip or [ ]);
 in
 if unknown != [ ] then
