@@ -16,11 +16,6 @@ const PROGRAMS: &[Program] = &[
     ),
     ("git", "git", "the workspaces are git's"),
     (
-        "nix",
-        "nix-bin",
-        "the flake and the modules are evaluated and built",
-    ),
-    (
         "npm",
         "npm",
         "the real Codex CLI, which tests drive, is an npm package",
@@ -33,6 +28,13 @@ const PROGRAMS: &[Program] = &[
     ("sh", "dash", "scripts"),
     ("setsid", "util-linux", "children that leave their session"),
 ];
+
+/// What the flake is checked with; without root it is not.
+const NIX: (&str, &str, &str) = (
+    "nix",
+    "nix-bin",
+    "the flake and the modules are evaluated and built",
+);
 
 /// Brings the checkers that ship as wheels.
 const PIP: Program = (
@@ -86,6 +88,9 @@ pub(crate) fn install_missing() -> Result<()> {
     let mut missing = missing(PROGRAMS);
     if run_quietly("python3", &["-m", "pip", "--version"]).is_none() {
         missing.push(&PIP);
+    }
+    if is_root() && !on_path(NIX.0) {
+        missing.push(&NIX);
     }
     if missing.is_empty() {
         println!("tools: everything that the tests start is there");
@@ -227,9 +232,13 @@ pub(crate) fn on_path(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
+pub(crate) fn is_root() -> bool {
+    run_quietly("id", &["-u"]).as_deref() == Some("0")
+}
+
 /// The words that give a command root's rights: none for root, sudo where it asks nothing.
 fn privilege() -> Option<Vec<&'static str>> {
-    if run_quietly("id", &["-u"]).as_deref() == Some("0") {
+    if is_root() {
         return Some(Vec::new());
     }
     (on_path("sudo") && run_quietly("sudo", &["-n", "true"]).is_some()).then(|| vec!["sudo", "-n"])
