@@ -127,6 +127,7 @@ pub(crate) fn install() -> Result<Verdict> {
     tools::nextest(&root)?;
     tools::wheel(&root, "typos", TYPOS)?;
     tools::wheel(&root, "taplo", TAPLO)?;
+    tools::wheel(&root, "ruff", crate::vm::RUFF)?;
     codex::fetched(&root)?;
     for tool in [&tools::NIXFMT, &tools::DEADNIX] {
         tools::built(&root, tool)?;

@@ -10,13 +10,24 @@ use crate::stage::Verdict;
 use crate::tools::{self, Program};
 use crate::workspace::root;
 
+/// The version of the checker of Python code, which comes as a wheel.
+pub(crate) const RUFF: &str = "0.17.6";
+
 const NSPAWN: &[Program] = &[
     ("ip", "iproute2", "the network of the machines"),
     ("mmdebstrap", "mmdebstrap", "their root file system"),
-    ("nix", "nix-bin", "their configuration is evaluated and built"),
+    (
+        "nix",
+        "nix-bin",
+        "their configuration is evaluated and built",
+    ),
     ("python3", "python3", "the driver"),
     ("systemd-nspawn", "systemd-container", "the machines"),
-    ("unshare", "util-linux", "namespaces that end with the driver"),
+    (
+        "unshare",
+        "util-linux",
+        "namespaces that end with the driver",
+    ),
 ];
 const QEMU: &[Program] = &[
     ("dpkg-deb", "dpkg", "their kernel is unpacked"),
@@ -63,7 +74,15 @@ pub(crate) fn run(words: &[&str]) -> Result<Verdict> {
 /// The driver's own tests.
 pub(crate) fn driver() -> Result<Verdict> {
     let status = Command::new("python3")
-        .args(["-m", "unittest", "discover", "-s", "driver/tests", "-t", "."])
+        .args([
+            "-m",
+            "unittest",
+            "discover",
+            "-s",
+            "driver/tests",
+            "-t",
+            ".",
+        ])
         .current_dir(root()?.join("e2e"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .status()
@@ -110,7 +129,10 @@ fn chosen(root: &Path, asked: Option<&str>) -> Result<Vec<String>> {
     names.sort();
     if let Some(asked) = asked {
         if !names.iter().any(|name| name == asked) {
-            bail!("no scenario is called `{asked}`; there is {}", names.join(", "));
+            bail!(
+                "no scenario is called `{asked}`; there is {}",
+                names.join(", ")
+            );
         }
         names = vec![asked.to_owned()];
     }
@@ -197,7 +219,12 @@ mod tests {
         std::fs::create_dir(folder.path().join("e2e")).unwrap();
         std::fs::write(folder.path().join("e2e/known.nix"), "").unwrap();
         assert_eq!(chosen(folder.path(), None).unwrap(), ["known"]);
-        let error = chosen(folder.path(), Some("other")).unwrap_err().to_string();
-        assert!(error.contains("`other`") && error.contains("known"), "{error}");
+        let error = chosen(folder.path(), Some("other"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("`other`") && error.contains("known"),
+            "{error}"
+        );
     }
 }
