@@ -1,8 +1,8 @@
 """What a scenario's folder holds, and the file tree that a machine starts from.
 
 The folder has `testScript`; `nodes/<name>/`, whose `etc` and `usr` lie over the image's;
-`nodes.json` where a machine wants another size; `closure`, one store path a line, where programs are
-in the Nix store and the folder itself is not.
+`nodes.json` where a machine wants another size; `closure`, one store path a line, where programs
+are in the Nix store and the folder itself is not.
 """
 
 import hashlib
