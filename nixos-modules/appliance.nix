@@ -153,9 +153,9 @@ in
         "forge-worker.service"
       ];
       before = [
-        "forge-gate-secrets.service"
+        "forge-gate-common.service"
         "forge-gate.service"
-        "forge-worker-secrets.service"
+        "forge-worker-common.service"
         "forge-worker.service"
       ];
       serviceConfig = import ./hardening.nix // {

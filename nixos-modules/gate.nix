@@ -17,9 +17,9 @@ let
     ;
 
   cfg = config.services.forge-gate;
-  secrets = import ./secrets.nix { inherit lib pkgs; };
+  common = import ./common.nix { inherit lib pkgs; };
   json = pkgs.formats.json { };
-  place = secrets.placeOf "forge-gate";
+  place = common.placeOf "forge-gate";
 
   files = [
     {
@@ -81,7 +81,7 @@ in
       };
     };
 
-    ownerTokenFile = secrets.mkSecretOption {
+    ownerTokenFile = common.mkSecretOption {
       example = "/run/secrets/forge-owner";
       description = "File with the owner's token; root reads it at each start.";
     };
@@ -102,7 +102,7 @@ in
               default = 1;
               description = "How many jobs it may run at a time.";
             };
-            tokenFile = secrets.mkSecretOption {
+            tokenFile = common.mkSecretOption {
               example = "/run/secrets/forge-worker-1";
               description = "File with this Worker's token; root reads it at each start.";
             };
@@ -115,12 +115,12 @@ in
       certificateFile = mkOption {
         type = types.nullOr types.path;
         default = null;
-        apply = path: if path == null then null else secrets.publicFile path;
+        apply = path: if path == null then null else common.publicFile path;
         description = ''
           Certificate chain in PEM, which may be in the Nix store. Set together with `keyFile`.
         '';
       };
-      keyFile = secrets.mkSecretOption {
+      keyFile = common.mkSecretOption {
         type = types.nullOr types.path;
         apply = path: if path == null then null else toString path;
         default = null;
@@ -162,8 +162,8 @@ in
 
   config = mkIf cfg.enable {
     assertions =
-      secrets.assertions files
-      ++ secrets.settingsAssertions "services.forge-gate.settings" cfg.settings
+      common.assertions files
+      ++ common.settingsAssertions "services.forge-gate.settings" cfg.settings
       ++ [
         {
           assertion = (cfg.tls.certificateFile == null) == (cfg.tls.keyFile == null);
@@ -209,7 +209,7 @@ in
       };
     };
 
-    services.forge-gate.settingsFile = secrets.checkedSettings {
+    services.forge-gate.settingsFile = common.checkedSettings {
       option = "services.forge-gate.settings";
       inherit (cfg) package settings;
       check = cfg.checkSettings;
@@ -223,7 +223,7 @@ in
     };
     users.groups.forge-gate = { };
 
-    systemd.services.forge-gate-secrets = secrets.checkUnit "forge-gate" files;
+    systemd.services.forge-gate-secrets = common.checkUnit "forge-gate" files;
 
     systemd.sockets.forge-gate = mkIf cfg.socketActivation {
       description = "Agent Forge Gate";
@@ -241,19 +241,21 @@ in
       wantedBy = [ "multi-user.target" ];
       wants = [
         "network-online.target"
-        "forge-gate-secrets.service"
+        "forge-gate-common.service"
       ];
       requires = mkIf cfg.socketActivation [ "forge-gate.socket" ];
       after = [
         "network-online.target"
-        "forge-gate-secrets.service"
+        "forge-gate-common.service"
       ]
       ++ lib.optional cfg.socketActivation "forge-gate.socket";
+      # A secret may come later: it is tried for as long as it takes.
+      unitConfig.StartLimitIntervalSec = 0;
       serviceConfig = import ./hardening.nix // {
         Type = "notify";
         ExecStart = "${lib.getExe cfg.package} --config ${cfg.settingsFile}";
         Restart = "on-failure";
-        RestartSec = 2;
+        RestartSec = 5;
         # running requests get 10 s, the rest is the store's
         TimeoutStopSec = 30;
 
@@ -263,7 +265,11 @@ in
         StateDirectory = "forge-gate";
         StateDirectoryMode = "0700";
         WorkingDirectory = "/var/lib/forge-gate";
-        LoadCredential = secrets.loadCredential files;
+        LoadCredential = common.loadCredential files;
+        ReadWritePaths = lib.optional (
+          lib.hasPrefix "/" cfg.settings.database
+          && !lib.hasPrefix "/var/lib/forge-gate/" cfg.settings.database
+        ) (common.pathInUnit (dirOf cfg.settings.database));
         # a socket for each slot, and the database
         LimitNOFILE = 16384;
       };

@@ -15,7 +15,7 @@ let
     ;
 
   cfg = config.programs.forge;
-  secrets = import ./secrets.nix { inherit lib pkgs; };
+  common = import ./common.nix { inherit lib pkgs; };
 
   # Flags and the user's own variables still win.
   defaults = lib.filterAttrs (_: value: value != null) {
@@ -45,7 +45,7 @@ in
       description = "Where the Gate is.";
     };
 
-    ownerTokenFile = secrets.mkSecretOption {
+    ownerTokenFile = common.mkSecretOption {
       type = types.nullOr (types.strMatching "/[^\"$\\`]*");
       apply = lib.id;
       default = null;
@@ -55,7 +55,7 @@ in
 
     caFile = mkOption {
       type = types.nullOr types.path;
-      apply = path: if path == null then null else secrets.publicFile path;
+      apply = path: if path == null then null else common.publicFile path;
       default = null;
       description = "Authority that signed the Gate's certificate, if it is a private one.";
     };
@@ -63,7 +63,7 @@ in
 
   config = mkIf cfg.enable {
     assertions = lib.optionals (cfg.ownerTokenFile != null) (
-      secrets.assertions [
+      common.assertions [
         {
           id = "owner";
           option = "programs.forge.ownerTokenFile";

@@ -17,7 +17,7 @@ let
     ;
 
   cfg = config.services.forge-worker;
-  secrets = import ./secrets.nix { inherit lib pkgs; };
+  common = import ./common.nix { inherit lib pkgs; };
   json = pkgs.formats.json { };
   state = "/var/lib/forge-worker";
 
@@ -31,9 +31,15 @@ let
 
   within = folder: path: path == folder || lib.hasPrefix "${folder}/" path;
   roots = cfg.settings.repository_roots;
-  # systemd reads `%` and white space in paths
-  # (and `-`: a folder that is missing is for the Worker to name)
-  quoted = path: builtins.toJSON ("-" + lib.replaceStrings [ "%" ] [ "%%" ] path);
+  # what is written outside of the state folder
+  elsewhere = lib.filter (folder: !within state folder) (
+    roots
+    ++ [
+      cfg.settings.runtime_root
+      cfg.settings.state_dir
+      cfg.settings.worktree_root
+    ]
+  );
 in
 {
   options.services.forge-worker = {
@@ -65,7 +71,7 @@ in
       };
     };
 
-    tokenFile = secrets.mkSecretOption {
+    tokenFile = common.mkSecretOption {
       example = "/run/secrets/forge-worker-1";
       description = "File with the Worker's token; root reads it at each start.";
     };
@@ -114,8 +120,8 @@ in
 
   config = mkIf cfg.enable {
     assertions =
-      secrets.assertions files
-      ++ secrets.settingsAssertions "services.forge-worker.settings" cfg.settings
+      common.assertions files
+      ++ common.settingsAssertions "services.forge-worker.settings" cfg.settings
       ++ map (root: {
         assertion =
           !lib.any (folder: within folder root) [
@@ -131,10 +137,11 @@ in
       heartbeat_interval = mkDefault "5s";
       concurrency = mkDefault 1;
       worktree_root = mkDefault "${state}/worktrees";
+      state_dir = mkDefault "${state}/state";
       runtime_root = mkDefault "${state}/runtime";
       git_executable = mkDefault "${pkgs.git}/bin/git";
       drain_timeout = "${toString cfg.drainTimeout}s";
-      token_file = secrets.placeOf "forge-worker" "token";
+      token_file = common.placeOf "forge-worker" "token";
       ceilings = {
         plugin_timeout = mkDefault "1h";
         check_timeout = mkDefault "30m";
@@ -146,7 +153,7 @@ in
       };
     };
 
-    services.forge-worker.settingsFile = secrets.checkedSettings {
+    services.forge-worker.settingsFile = common.checkedSettings {
       option = "services.forge-worker.settings";
       inherit (cfg) package settings;
       check = cfg.checkSettings;
@@ -160,18 +167,18 @@ in
     };
     users.groups.forge-worker = { };
 
-    systemd.services.forge-worker-secrets = secrets.checkUnit "forge-worker" files;
+    systemd.services.forge-worker-secrets = common.checkUnit "forge-worker" files;
 
     systemd.services.forge-worker = {
       description = "Agent Forge Worker";
       wantedBy = [ "multi-user.target" ];
       wants = [
         "network-online.target"
-        "forge-worker-secrets.service"
+        "forge-worker-common.service"
       ];
       after = [
         "network-online.target"
-        "forge-worker-secrets.service"
+        "forge-worker-common.service"
       ];
       path = [
         pkgs.bash
@@ -184,11 +191,13 @@ in
       // cfg.environment;
       # The old program drains with its own unit, then the new one starts.
       stopIfChanged = false;
+      # A secret or a folder may come later: it is tried for as long as it takes.
+      unitConfig.StartLimitIntervalSec = 0;
       serviceConfig = import ./hardening.nix // {
         Type = "notify";
         ExecStart = "${lib.getExe cfg.package} --config ${cfg.settingsFile}";
         Restart = "on-failure";
-        RestartSec = 2;
+        RestartSec = 5;
         # 3: a second signal cancelled what ran. 4, killed at the deadline, stays a failure to be seen.
         SuccessExitStatus = 3;
 
@@ -203,12 +212,13 @@ in
           "forge-worker"
           "forge-worker/repositories"
           "forge-worker/runtime"
+          "forge-worker/state"
           "forge-worker/worktrees"
         ];
         StateDirectoryMode = "0700";
         WorkingDirectory = state;
-        LoadCredential = secrets.loadCredential files;
-        ReadWritePaths = map quoted (lib.filter (root: !within state root) roots);
+        LoadCredential = common.loadCredential files;
+        ReadWritePaths = map common.pathInUnit elsewhere;
         LimitNOFILE = 16384;
 
         # What an agent and the checks of a project need, each with its reason:

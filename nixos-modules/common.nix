@@ -1,5 +1,5 @@
-# Secrets reach a service as systemd credentials: read as root at its start, visible to it alone,
-# never in the Nix store.
+# What the modules share. Secrets reach a service as systemd credentials: read as root at its start,
+# visible to it alone, never in the Nix store.
 { lib, pkgs }:
 let
   inStore = path: lib.hasPrefix builtins.storeDir (toString path);
@@ -19,6 +19,10 @@ rec {
       }
       // attributes
     );
+
+  # A folder of ReadWritePaths: systemd reads `%` and white space in it, and one that is missing is for
+  # the program to name.
+  pathInUnit = path: builtins.toJSON ("-" + lib.replaceStrings [ "%" ] [ "%%" ] path);
 
   # Where a service finds a credential; the name is fixed by systemd.
   placeOf = service: id: "/run/credentials/${service}.service/${id}";
