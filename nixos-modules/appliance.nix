@@ -153,9 +153,9 @@ in
         "forge-worker.service"
       ];
       before = [
-        "forge-gate-common.service"
+        "forge-gate-secrets.service"
         "forge-gate.service"
-        "forge-worker-common.service"
+        "forge-worker-secrets.service"
         "forge-worker.service"
       ];
       serviceConfig = import ./hardening.nix // {

@@ -241,12 +241,12 @@ in
       wantedBy = [ "multi-user.target" ];
       wants = [
         "network-online.target"
-        "forge-gate-common.service"
+        "forge-gate-secrets.service"
       ];
       requires = mkIf cfg.socketActivation [ "forge-gate.socket" ];
       after = [
         "network-online.target"
-        "forge-gate-common.service"
+        "forge-gate-secrets.service"
       ]
       ++ lib.optional cfg.socketActivation "forge-gate.socket";
       # A secret may come later: it is tried for as long as it takes.

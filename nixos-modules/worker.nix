@@ -174,11 +174,11 @@ in
       wantedBy = [ "multi-user.target" ];
       wants = [
         "network-online.target"
-        "forge-worker-common.service"
+        "forge-worker-secrets.service"
       ];
       after = [
         "network-online.target"
-        "forge-worker-common.service"
+        "forge-worker-secrets.service"
       ];
       path = [
         pkgs.bash
