@@ -171,7 +171,7 @@ impl Nix<'_> {
     fn units(&self, write: bool) -> Result<Vec<String>> {
         let made = self.build(&format!("checks.{}.modules-units", system()))?;
         let kept = self.root.join(UNITS);
-        let mut findings = Vec::new();
+        let mut findings = unknown_lines(&made)?;
         let mut names = Vec::new();
         for entry in fs::read_dir(made)? {
             let entry = entry?;
@@ -252,6 +252,20 @@ impl Nix<'_> {
         path.map(PathBuf::from)
             .with_context(|| format!("no output of `{attribute}`"))
     }
+}
+
+/// What systemd itself does not know of the units in a folder.
+fn unknown_lines(folder: &Path) -> Result<Vec<String>> {
+    let units: Vec<PathBuf> = fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    let output = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .args(units)
+        .output()
+        .context("cannot start systemd-analyze")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok(said.lines().map(str::to_owned).collect())
 }
 
 fn system() -> String {
