@@ -82,6 +82,17 @@ in
           touch $out
         '';
 
+  # The overlay has the same packages.
+  overlay =
+    let
+      extended = pkgs.extend self.overlays.default;
+      same = name: extended.${name}.drvPath == self.packages.${system}.${name}.drvPath;
+    in
+    if extended.agent-forge.drvPath != self.packages.${system}.default.drvPath || !(same "forge") then
+      throw "the overlay's packages are others than the flake's"
+    else
+      pkgs.runCommand "overlay" { } "touch $out";
+
   modules-accepted = pkgs.runCommand "modules-accepted" { } ''
     ${lib.concatMapStringsSep "\n" (config: "echo ${config.system.build.toplevel} >>$out") (
       map evaluate (lib.attrValues cases.accepted)

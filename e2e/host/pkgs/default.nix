@@ -127,11 +127,15 @@ let
         inherit name script;
         meta = env.meta or { };
         passthru = env.passthru or { };
-        env = removeAttrs env [
-          "meta"
-          "nativeBuildInputs"
-          "passthru"
-        ];
+        env =
+          removeAttrs env [
+            "meta"
+            "nativeBuildInputs"
+            "passthru"
+          ]
+          // {
+            hooks = env.nativeBuildInputs or [ ];
+          };
       };
     writeText =
       name: text:
@@ -201,6 +205,7 @@ let
         ;
     };
     installShellFiles = "installShellFiles";
+    makeWrapper = "makeWrapper";
 
     mkShell =
       {
