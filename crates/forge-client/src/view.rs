@@ -307,6 +307,8 @@ pub struct Worker {
     pub last_seen: Option<String>,
     /// The job that it has.
     pub active_job: Option<String>,
+    /// Why it takes no work, as its Worker last said.
+    pub refuses: Option<String>,
 }
 
 impl Worker {
@@ -322,6 +324,10 @@ impl Worker {
             connected: fields.bool("connected")?,
             last_seen,
             active_job: fields.opt_text("active_job_id").ok().flatten(),
+            refuses: match fields.opt_object("refuses")? {
+                Some(mut refuses) => Some(refuses.text("reason")?),
+                None => None,
+            },
         })
     }
 }

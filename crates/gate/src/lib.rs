@@ -16,6 +16,7 @@ mod link;
 mod log;
 mod metrics;
 mod pools;
+mod presence;
 mod random;
 mod serve;
 mod server;
@@ -31,6 +32,7 @@ pub use config::{Execution, GateConfig, Lifecycle, Listen, Repository, Tls, Toke
 pub use error::GateError;
 pub use examine::examine;
 pub use http::{HostRules, router};
+pub use link::Pace;
 pub use serve::Gate;
 pub use state::{Clock, GateState};
 pub use tokens::{TokenReused, Tokens};

@@ -1,8 +1,13 @@
 //! The log: one event for each step of a job, under the names that operators
 //! search for. No token, path, task text or output is ever an argument here.
 
-use forge_domain::{AttemptId, FailureCode, JobId, JobStatus, PoolId, SlotId};
-use gate_store::{EndedLease, JobView, Pause};
+use std::time::Duration;
+
+use forge_domain::{
+    AttemptId, CancelReason, FailureCode, JobId, JobStatus, NotAccepting, PoolId, SlotId,
+};
+use gate_link::LeaseKey;
+use gate_store::{Completed, EndedLease, JobView, Pause};
 
 use crate::error::GateError;
 
@@ -68,6 +73,38 @@ pub(crate) fn evidence_bound(job: &JobId, attempt: &AttemptId, slot: &SlotId, re
     lifecycle!("evidence_bound", job_id = %job, attempt_id = %attempt, worker_id = %slot, records);
 }
 
+/// A slot says whether it takes work.
+pub(crate) fn worker_ready(slot: &SlotId, refuses: Option<NotAccepting>) {
+    let reason = refuses.map(NotAccepting::as_str).unwrap_or_default();
+    lifecycle!("worker_ready", worker_id = %slot, accepting = refuses.is_none(), reason);
+}
+
+/// An attempt goes on over a new connection.
+pub(crate) fn attempt_reattached(lease: &LeaseKey, slot: &SlotId, deadline_ms: u64) {
+    lifecycle!("attempt_reattached", job_id = %lease.job_id, attempt_id = %lease.attempt_id, worker_id = %slot, deadline_ms);
+}
+
+/// A slot claims an attempt that is none of its own any more.
+pub(crate) fn attach_refused(lease: &LeaseKey, slot: &SlotId) {
+    lifecycle!("attach_refused", job_id = %lease.job_id, attempt_id = %lease.attempt_id, worker_id = %slot);
+}
+
+/// A lease that was given back, or never sent.
+pub(crate) fn attempt_withdrawn(lease: &LeaseKey, slot: &SlotId, reason: NotAccepting) {
+    lifecycle!("attempt_withdrawn", job_id = %lease.job_id, attempt_id = %lease.attempt_id, worker_id = %slot, %reason);
+}
+
+/// A Worker was told to stop an attempt.
+pub(crate) fn cancel_sent(lease: &LeaseKey, slot: &SlotId, reason: CancelReason) {
+    lifecycle!("cancel_sent", job_id = %lease.job_id, attempt_id = %lease.attempt_id, worker_id = %slot, %reason);
+}
+
+/// Nothing of a cancelled attempt runs any more; `took` is from the cancellation.
+pub(crate) fn attempt_stopped(lease: &LeaseKey, slot: &SlotId, took: Duration) {
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    lifecycle!("attempt_stopped", job_id = %lease.job_id, attempt_id = %lease.attempt_id, worker_id = %slot, ms);
+}
+
 /// Live activity that is not shown: too many attempts have some.
 pub(crate) fn activity_dropped(attempt: &AttemptId, slot: &SlotId, total: u64) {
     lifecycle!("activity_dropped", attempt_id = %attempt, worker_id = %slot, total);
@@ -107,7 +144,13 @@ fn short(text: &str) -> String {
 }
 
 /// A result that a Worker delivered.
-pub(crate) fn completed(job: &JobView, attempt: &AttemptId, slot: &SlotId) {
+pub(crate) fn completed(completed: &Completed, attempt: &AttemptId, slot: &SlotId) {
+    let job = &completed.job;
+    if completed.repeated {
+        // The job may be in any state by now; what its attempt ended with has been logged.
+        lifecycle!("result_repeated", job_id = %job.id, attempt_id = %attempt, worker_id = %slot);
+        return;
+    }
     ended(&job.id, attempt, slot, job.status, job.failure_code, job);
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use forge_domain::{PoolId, SlotId};
 use gate_store::{PoolView, WorkerView};
 
+use crate::presence::Refuses;
 use crate::state::GateState;
 
 /// What a slot does.
@@ -41,9 +42,9 @@ pub(crate) struct SlotView {
     pub(crate) state: SlotState,
 }
 
-/// Why a connected slot takes no job, in the Worker's word.
-pub(crate) const fn refusal(_state: &GateState, _slot: &SlotId) -> Option<&'static str> {
-    None
+/// Why a slot takes no job, in its Worker's word; of one that is away, the last word.
+pub(crate) fn refuses(state: &GateState, slot: &SlotId) -> Option<Refuses> {
+    state.presence().of(slot)?.refuses
 }
 
 /// Every slot of the configuration with what it does.
@@ -69,7 +70,9 @@ pub(crate) fn judge(state: &GateState, slot: &SlotId, connected: bool, working: 
     match (connected, working) {
         (false, _) => SlotState::Away,
         (true, true) => SlotState::Working,
-        (true, false) => refusal(state, slot).map_or(SlotState::Idle, SlotState::Refusing),
+        (true, false) => refuses(state, slot).map_or(SlotState::Idle, |refuses| {
+            SlotState::Refusing(refuses.reason.as_str())
+        }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! New ids, from the system's random source.
 
 use forge_domain::{AttemptId, Generation, JobId};
+use gate_link::AttachToken;
 
 /// The random source gave nothing: no id may be guessed, so the Gate stops.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,11 @@ pub(crate) fn job() -> Result<JobId, NoRandomness> {
 /// A new attempt.
 pub(crate) fn attempt() -> Result<AttemptId, NoRandomness> {
     bytes().map(AttemptId::from_bytes)
+}
+
+/// What a later connection proves itself with.
+pub(crate) fn token() -> Result<AttachToken, NoRandomness> {
+    bytes().map(AttachToken::from_bytes)
 }
 
 /// A new session.

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{GateConfig, TokenSource};
 use crate::error::GateError;
 use crate::http::{HostRules, router};
+use crate::link::Pace;
 use crate::log;
 use crate::server::listener::{self, MAX_CONNECTIONS, Serving};
 use crate::state::{Clock, GateState};
@@ -168,6 +169,13 @@ impl Gate {
         Self { grace, ..self }
     }
 
+    /// Gives Workers with job control other times than those of the protocol.
+    #[must_use]
+    pub fn with_pace(self, pace: Pace) -> Self {
+        self.state.set_pace(pace);
+        self
+    }
+
     /// Serves until [`GateState::stop`] is called or the store fails.
     ///
     /// # Errors
@@ -279,6 +287,7 @@ fn report(recovery: &Recovery) {
         disconnected = recovery.disconnected,
         expired = recovery.expired.len(),
         clamped = recovery.clamped,
+        graced = recovery.graced,
         live = recovery.live,
         "gate lifecycle"
     );

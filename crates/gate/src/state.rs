@@ -15,7 +15,9 @@ use crate::activity::{LiveActivity, StageReached};
 use crate::config::GateConfig;
 use crate::error::GateError;
 use crate::http::HostRules;
+use crate::link::{Orders, Pace};
 use crate::metrics::{Measured, Metrics};
+use crate::presence::Presence;
 use crate::server::deadlines::Deadlines;
 use crate::tokens::Tokens;
 use crate::wake::Bells;
@@ -45,6 +47,9 @@ struct Inner {
     deadlines: Deadlines,
     bells: Bells,
     activity: LiveActivity,
+    presence: Presence,
+    orders: Orders,
+    pace: Mutex<Pace>,
     tasks: TaskTracker,
     stopping: CancellationToken,
     killed: CancellationToken,
@@ -103,6 +108,9 @@ impl GateState {
                 deadlines: Deadlines::default(),
                 bells: Bells::new(workers.iter().map(|worker| worker.pool.clone())),
                 activity: LiveActivity::default(),
+                presence: Presence::default(),
+                orders: Orders::default(),
+                pace: Mutex::default(),
                 tasks: TaskTracker::new(),
                 stopping: CancellationToken::new(),
                 killed: CancellationToken::new(),
@@ -164,6 +172,35 @@ impl GateState {
 
     pub(crate) fn bells(&self) -> &Bells {
         &self.inner.bells
+    }
+
+    /// Who is connected, and takes work.
+    pub(crate) fn presence(&self) -> &Presence {
+        &self.inner.presence
+    }
+
+    /// Tells connections that an attempt has ended without them.
+    pub(crate) fn orders(&self) -> &Orders {
+        &self.inner.orders
+    }
+
+    /// The times of connections with job control.
+    pub(crate) fn pace(&self) -> Pace {
+        *self
+            .inner
+            .pace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives connections that are still to come other times.
+    pub(crate) fn set_pace(&self, pace: Pace) {
+        let mut known = self
+            .inner
+            .pace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *known = pace;
     }
 
     /// A job waits in the pool: claims it for an idle slot, right behind what the

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use forge_domain::CancelReason;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::log;
@@ -67,12 +68,14 @@ async fn look(state: &GateState, now: Timestamp, plan: &mut Plan) -> Result<Time
     Ok(next.fold(latest, Timestamp::min))
 }
 
-async fn expire(state: &GateState, now: Timestamp) -> Result<(), Refusal> {
+/// Ends the leases that have run out.
+pub(crate) async fn expire(state: &GateState, now: Timestamp) -> Result<(), Refusal> {
     loop {
         let ended = state.judge(state.store().expire_due(now).await)?;
         for lease in &ended {
             log::lease_expired(lease);
             state.live_activity().forget(&lease.attempt);
+            state.orders().ended(lease, CancelReason::LeaseLost);
             state.bells().all(&lease.pool);
         }
         if ended.len() < BATCH {

@@ -79,7 +79,25 @@ fn judge(state: &GateState, job: &JobView, place: &QueuePlace) -> Waiting {
             slots.add(pools::judge(state, &slot.slot, true, slot.working));
         }
     }
-    slots.judge(pool, configured, place.ahead)
+    let mut waiting = slots.judge(pool, configured, place.ahead);
+    if waiting.reason == Reason::NoWorkerConnected
+        && let Some(last) = last_word(state, pool)
+    {
+        waiting.message.push_str(&last);
+    }
+    waiting
+}
+
+/// When the slot that left last did so, and what it had said before.
+fn last_word(state: &GateState, pool: &PoolId) -> Option<String> {
+    let own = state.slots().filter(|(_, of)| *of == pool);
+    let known = own.filter_map(|(slot, _)| Some((state.presence().of(&slot)?, slot)));
+    let (last, slot) = known.max_by_key(|(presence, _)| presence.since)?;
+    let said = last
+        .refuses
+        .map(|refuses| refusal_words(refuses.reason.as_str()));
+    let said = said.map(|said| format!(" {said}")).unwrap_or_default();
+    Some(format!("; `{slot}` left{said} at {}", words(last.since)))
 }
 
 fn paused(pool: &PoolId, pause: &Pause) -> Waiting {
@@ -170,16 +188,17 @@ impl Slots {
     }
 
     fn refusals(&self) -> String {
-        let each = self.refusing.iter().map(|(reason, slots)| {
-            let why = match *reason {
-                "disk_low" => "low on disk space",
-                "draining" => "draining",
-                "paused" => "paused at the Worker",
-                other => other,
-            };
-            format!("{slots} {why}")
-        });
+        let each = self.refusing.iter();
+        let each = each.map(|(reason, slots)| format!("{slots} {}", refusal_words(reason)));
         each.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn refusal_words(reason: &'static str) -> &'static str {
+    match reason {
+        "disk_low" => "low on disk space",
+        "paused" => "paused at the Worker",
+        other => other,
     }
 }
 

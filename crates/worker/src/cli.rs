@@ -77,7 +77,7 @@ fn body(args: Args) -> Result<ExitCode, CliError> {
             source,
         })
     })?;
-    let outcome = run::run(config, host, wrapper, connector).map_err(CliError::operation)?;
+    let outcome = run::run(&config, host, wrapper, connector).map_err(CliError::operation)?;
     Ok(ExitCode::from(outcome.exit_code()))
 }
 

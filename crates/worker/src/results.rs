@@ -102,26 +102,18 @@ impl Results {
     /// Writes a result, so that it survives this process; whether that worked. A result that
     /// cannot be written is still delivered while the process lives.
     pub(crate) async fn keep(self: &Arc<Self>, kept: Kept) -> bool {
-        let results = Arc::clone(self);
-        let written = tokio::task::spawn_blocking(move || {
-            let path = results.path(&kept.slot);
-            write_atomic(&path, &kept.encode(), 0o600).map_err(|error| (kept, error))
-        });
-        match written.await {
-            Ok(Ok(())) => true,
-            Ok(Err((kept, error))) => {
-                tracing::error!(
-                    event = "result_not_kept", job_id = %kept.lease.job_id,
-                    attempt_id = %kept.lease.attempt_id, error = %chain(&error),
-                    "a result is only in memory until the Gate has acknowledged it"
-                );
-                false
-            }
-            Err(error) => {
-                tracing::error!(%error, "a result could not be written");
-                false
-            }
-        }
+        let (path, lease) = (self.path(&kept.slot), kept.lease.clone());
+        let write = move || write_atomic(&path, &kept.encode(), 0o600);
+        let error = match tokio::task::spawn_blocking(write).await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => chain(&error),
+            Err(error) => error.to_string(),
+        };
+        tracing::error!(
+            event = "result_not_kept", job_id = %lease.job_id, attempt_id = %lease.attempt_id,
+            %error, "a result is only in memory until the Gate has acknowledged it"
+        );
+        false
     }
 
     /// Removes the result of a slot: the Gate has it, or nobody wants it.

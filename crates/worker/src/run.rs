@@ -31,7 +31,7 @@ use crate::websocket::GateConnector;
 
 /// Runs until the signals and the jobs say that it is over.
 pub(crate) fn run(
-    config: WorkerConfig,
+    config: &WorkerConfig,
     host: Host,
     wrapper: Wrapper,
     connector: GateConnector,
@@ -61,7 +61,7 @@ pub(crate) fn run(
         ),
         executor: JobRunner::new(config.clone(), host, wrapper),
     };
-    let outcome = runtime.block_on(serve(&config, shared, kept))?;
+    let outcome = runtime.block_on(serve(config, shared, kept))?;
     // Whatever is still blocked is killed with the process; its wrappers see to their trees.
     runtime.shutdown_background();
     drop(owned);

@@ -1,5 +1,6 @@
 //! The command line and the configuration.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -279,6 +280,26 @@ const REFUSED: &[Change] = &[
         |file| file["allow_plain"] = json!(null),
         "null",
     ),
+    (
+        "state_dir",
+        |file| file["state_dir"] = file["worktree_root"].clone(),
+        "is or contains `worktree_root`",
+    ),
+    (
+        "state_dir",
+        |file| {
+            file["state_dir"] = json!(format!(
+                "{}/x",
+                file["repository_roots"][0].as_str().unwrap()
+            ))
+        },
+        "overlaps",
+    ),
+    (
+        "min_free_bytes",
+        |file| file["min_free_bytes"] = json!((1_u64 << 50) + 1),
+        "0 to 1125899906842624",
+    ),
 ];
 
 #[test]
@@ -300,6 +321,7 @@ fn every_bound_is_inclusive() {
     bed.config["concurrency"] = json!(64);
     bed.config["heartbeat_interval"] = json!("1h");
     bed.config["prepared_workspaces"] = json!(16);
+    bed.config["min_free_bytes"] = json!(1_u64 << 50);
     bed.config["ceilings"]["check_output_bytes"] = json!(1_048_576);
     bed.config["ceilings"]["plugin_output_bytes"] = json!(64 << 20);
     bed.config["ceilings"]["git_timeout"] = json!("24h");
@@ -357,6 +379,30 @@ const REFUSED_HERE: &[LiveChange] = &[
                 .unwrap();
         },
         "overlaps",
+    ),
+    (
+        "state_dir",
+        |bed| {
+            let state = bed.root.join("state");
+            std::fs::create_dir(&state).unwrap();
+            std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o750)).unwrap();
+            bed.config["state_dir"] = json!(state);
+        },
+        "chmod 700",
+    ),
+    (
+        "state_dir",
+        |bed| {
+            let state = bed.root.join("state");
+            std::os::unix::fs::symlink(bed.root.join("bin"), &state).unwrap();
+            bed.config["state_dir"] = json!(state);
+        },
+        "symbolic link",
+    ),
+    (
+        "state_dir",
+        |bed| bed.config["state_dir"] = json!(bed.root.join("missing/state")),
+        "cannot be reached",
     ),
     (
         "repositories[demo].path",

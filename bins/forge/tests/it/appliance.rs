@@ -203,7 +203,9 @@ impl Appliance {
 
     /// Starts `forge WORDS` with its standard error in a file of the throwaway folder.
     pub(crate) fn forge_talking_into(&self, words: &[&str], name: &str) -> Child {
-        let file = fs::File::create_new(self.path(name)).unwrap();
+        let mut options = fs::OpenOptions::new();
+        let file = options.create_new(true).write(true);
+        let file = file.open(self.path(name)).unwrap();
         let mut command = self.client(words);
         command.stdout(Stdio::null()).stderr(file).spawn().unwrap()
     }

@@ -14,6 +14,8 @@ mod clocks;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod endurance;

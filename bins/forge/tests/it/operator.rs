@@ -149,3 +149,30 @@ fn a_pause_holds_over_a_restart_of_the_gate_and_a_resume_starts_what_waits() {
         log.contains("\"event\":\"pool_paused\"") && log.contains("\"event\":\"pool_resumed\"")
     );
 }
+
+#[test]
+fn a_worker_without_room_says_so_wherever_an_operator_looks() {
+    let mut appliance = Appliance::start(&Setup::default());
+    let config = appliance.path("worker.json");
+    let mut value: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    value["min_free_bytes"] = (1_u64 << 50).into();
+    std::fs::write(&config, value.to_string()).unwrap();
+    appliance.start_worker();
+    wait_until("the Worker refuses", || {
+        appliance.forge(&["workers"]).1.contains("disk low")
+    });
+    let job = appliance.submit("x", &[]);
+    assert_eq!(reason(&appliance, &job), "workers_refuse");
+    assert_eq!(
+        words_of(&appliance, &job),
+        "every connected slot of pool `coding` takes no work: 1 low on disk space"
+    );
+    let config = config.to_str().unwrap();
+    let (code, out, _) = appliance.forge(&["doctor", "--worker-config", config]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("FAIL  worker space of worktree_root: "),
+        "{out}"
+    );
+    assert!(out.contains("1 of them take no work"), "{out}");
+}

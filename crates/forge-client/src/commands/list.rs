@@ -122,16 +122,17 @@ fn job_row([id, status, repository, changed]: [&str; 4]) -> String {
 }
 
 fn worker_line(worker: &Worker) -> String {
-    let state = match (&worker.active_job, worker.connected) {
-        (Some(_), true) => "working",
-        (None, true) => "connected",
-        (_, false) => "away",
+    let state = match (&worker.active_job, worker.connected, &worker.refuses) {
+        (Some(_), true, _) => "working".to_owned(),
+        (None, true, Some(reason)) => visible(reason).replace('_', " "),
+        (None, true, None) => "connected".to_owned(),
+        (_, false, _) => "away".to_owned(),
     };
     let seen = worker.last_seen.as_deref().map(moment);
     worker_row([
         &visible(&worker.id),
         &worker.pool.as_deref().map(visible).unwrap_or_default(),
-        state,
+        &state,
         seen.as_deref().unwrap_or("never"),
     ])
 }

@@ -104,7 +104,10 @@ fn one_page_names_the_next_and_json_is_a_record_per_line() {
 fn workers_of_either_shape() {
     let gate = FakeGate::new();
     let items = "[{\"id\":\"worker-1\",\"connected\":true,\"last_seen\":\"2026-11-30T14:00:00Z\",\
-                 \"pool\":\"coding\"},{\"id\":\"worker-1#1\",\"connected\":false,\"last_seen\":null}]";
+                 \"pool\":\"coding\"},\
+                 {\"id\":\"worker-2\",\"connected\":true,\"last_seen\":\"2026-11-30T14:00:00Z\",\
+                 \"pool\":\"coding\",\"state\":\"disk_low\",\
+                 \"refuses\":{\"reason\":\"disk_low\",\"since\":\"2026-11-30T13:00:00Z\"}},{\"id\":\"worker-1#1\",\"connected\":false,\"last_seen\":null}]";
     gate.json("GET /v1/workers", 200, items);
     gate.json("GET /v1/workers", 200, format!("{{\"items\":{items}}}"));
     let first = forge(&gate, "workers").ok();
@@ -112,6 +115,7 @@ fn workers_of_either_shape() {
     insta::assert_snapshot!(first, @r"
     slot                         pool               state      last seen
     worker-1                     coding             connected  2026-11-30 14:00:00Z
+    worker-2                     coding             disk low   2026-11-30 14:00:00Z
     worker-1#1                                      away       never
     ");
 }

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use forge_domain::{AttemptId, JobId, JobKind, JobStatus};
+use forge_domain::{AttemptId, CancelReason, JobId, JobKind, JobStatus};
 use gate_store::{JobView, Retried};
 use serde::Serialize;
 
@@ -143,6 +143,7 @@ pub(super) async fn cancel(
     }
     if let Some(ended) = &cancelled.ended {
         state.live_activity().forget(&ended.attempt);
+        state.orders().ended(ended, CancelReason::Operator);
         state.bells().all(&ended.pool);
     }
     Ok(json(StatusCode::OK, &Job::of(&cancelled.job, &state)))

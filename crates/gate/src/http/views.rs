@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::activity::StageReached;
+use crate::pools::{self, SlotState};
 use crate::state::GateState;
 
 /// The job object.
@@ -373,12 +374,45 @@ pub(super) struct Worker<'a> {
     active_job_id: Option<&'a JobId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     active_attempt_id: Option<&'a AttemptId>,
+    /// `idle`, `working`, `away`, or why it takes no work.
+    state: &'static str,
+    /// Why it takes no work, as its Worker last said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refuses: Option<Refusal>,
+}
+
+/// The word of a Worker that a slot takes no work.
+#[derive(Serialize)]
+struct Refusal {
+    reason: &'static str,
+    since: Timestamp,
 }
 
 impl<'a> Worker<'a> {
+    /// A slot that has connected before.
+    pub(super) fn seen(view: &'a WorkerView, state: &GateState) -> Self {
+        let working = view.active_attempt.is_some();
+        let refuses = pools::refuses(state, &view.slot).map(|refuses| Refusal {
+            reason: refuses.reason.as_str(),
+            since: refuses.since,
+        });
+        Self {
+            connected: view.connected,
+            last_seen: Some(view.last_seen),
+            occupied: working,
+            active_job_id: view.active_job.as_ref(),
+            active_attempt_id: view.active_attempt.as_ref(),
+            state: pools::judge(state, &view.slot, view.connected, working).as_str(),
+            refuses,
+            ..Self::never_seen(&view.slot, &view.pool)
+        }
+    }
+
     /// A configured slot that never connected.
     pub(super) fn never_seen(slot: &'a SlotId, pool: &'a PoolId) -> Self {
         Self {
+            state: SlotState::Away.as_str(),
+            refuses: None,
             id: slot,
             base_id: slot.worker(),
             slot: slot.slot(),
@@ -388,19 +422,6 @@ impl<'a> Worker<'a> {
             occupied: false,
             active_job_id: None,
             active_attempt_id: None,
-        }
-    }
-}
-
-impl<'a> From<&'a WorkerView> for Worker<'a> {
-    fn from(view: &'a WorkerView) -> Self {
-        Self {
-            connected: view.connected,
-            last_seen: Some(view.last_seen),
-            occupied: view.active_attempt.is_some(),
-            active_job_id: view.active_job.as_ref(),
-            active_attempt_id: view.active_attempt.as_ref(),
-            ..Self::never_seen(&view.slot, &view.pool)
         }
     }
 }

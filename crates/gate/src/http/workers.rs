@@ -25,7 +25,10 @@ pub(super) async fn list(State(state): State<GateState>) -> Result<Response, Api
         .iter()
         .map(|(slot, pool)| (slot, Worker::never_seen(slot, pool)))
         .collect();
-    all.extend(seen.iter().map(|view| (&view.slot, Worker::from(view))));
+    all.extend(
+        seen.iter()
+            .map(|view| (&view.slot, Worker::seen(view, &state))),
+    );
     let list = WorkerList {
         items: all.into_values().collect(),
     };
@@ -46,7 +49,7 @@ pub(super) async fn one(
     };
     let slot: SlotId = id.parse().map_err(|_| not_found())?;
     if let Some(view) = state.judge(state.store().worker(slot.clone()).await)? {
-        return Ok(json(StatusCode::OK, &Worker::from(&view)));
+        return Ok(json(StatusCode::OK, &Worker::seen(&view, &state)));
     }
     let pool = state.pool_of(&slot).ok_or_else(not_found)?;
     Ok(json(StatusCode::OK, &Worker::never_seen(&slot, pool)))

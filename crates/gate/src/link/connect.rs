@@ -19,11 +19,9 @@ use crate::random;
 use crate::state::{GateState, Refusal};
 
 pub(crate) async fn connect(State(state): State<GateState>, mut request: Request) -> Response {
-    let Some((mut query, pool)) = authorized(&state, &request) else {
+    let Some((query, pool)) = authorized(&state, &request) else {
         return ApiError::Unauthorized.into_response();
     };
-    // Not selected yet.
-    query.control_version = None;
     let key = match handshake::accept_key(request.version(), request.headers()) {
         Ok(key) => key,
         Err(no_upgrade) => return no_upgrade.into_response(),

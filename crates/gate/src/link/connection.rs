@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use forge_domain::{Activity, Generation, Holder, JobStatus, PoolId, SlotId};
-use gate_link::{GateSession, Lease, LeaseKey, LinkError, Request};
+use forge_domain::{Generation, Holder, PoolId, SlotId};
+use gate_link::{GateSession, Lease, LeaseKey, LinkError};
 use gate_store::{Answer, ClaimRequest, StoreError};
 use jiff::Timestamp;
 
-use super::wire::{Incoming, Wire};
-use crate::activity::{Performer, Recorded};
+use super::control::{Control, next_order, until};
+use super::wire::Wire;
+use crate::activity::Performer;
 use crate::log;
 use crate::random;
 use crate::state::{GateState, Refusal};
@@ -26,25 +27,30 @@ pub(super) struct Slot {
 /// The slot's conversation.
 #[derive(Debug)]
 pub(super) struct Connection {
-    state: GateState,
-    slot: Slot,
-    session: GateSession,
+    pub(super) state: GateState,
+    pub(super) slot: Slot,
+    pub(super) session: GateSession,
     /// The attempt that the slot runs, for its live activity.
-    running: Option<Running>,
-    bell: Arc<Bell>,
+    pub(super) running: Option<Running>,
+    pub(super) bell: Arc<Bell>,
     /// What the bell had missed when the last result brought no next job.
-    asked: Option<u64>,
+    pub(super) asked: Option<u64>,
+    /// What job control needs, if the Worker offers it.
+    pub(super) control: Option<Control>,
+    /// The attempt of the slot has ended with a result, which its Worker may say again.
+    pub(super) repeats: bool,
 }
 
 /// An attempt and the end of its lease as the last heartbeat left it.
 #[derive(Debug)]
-struct Running {
-    performer: Performer,
-    deadline: Timestamp,
+pub(super) struct Running {
+    pub(super) performer: Performer,
+    pub(super) deadline: Timestamp,
 }
 
 /// How a conversation goes on.
-enum Next {
+#[derive(Debug)]
+pub(super) enum Next {
     /// It does.
     Continue,
     /// The peer is gone, or the Gate stops.
@@ -59,23 +65,15 @@ enum Woken {
     Claimed(Option<Answer<Option<gate_store::Lease>>>),
     /// There may be work.
     Rung,
-    /// The Worker said something, or is gone.
-    Said(Incoming),
+    /// The Worker said something that the slot does not go on waiting after, or is gone.
+    Said(Next),
     /// The Gate stops.
     Stopping,
 }
 
-/// What became of a message.
-enum Stored {
-    /// There is nothing to say.
-    Silently,
-    /// It is to be acknowledged, and then the next job begins.
-    Acknowledged(Option<Box<gate_store::Lease>>),
-}
-
 /// Why a message is refused.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+pub(super) enum Refused {
     #[error("the message is not text")]
     NotText,
     #[error(transparent)]
@@ -87,6 +85,8 @@ enum Refused {
 impl Connection {
     pub(super) fn new(state: GateState, slot: Slot, session: GateSession) -> Self {
         log::worker_connected(&slot.id);
+        state.presence().connected(&slot.id, state.now());
+        let control = session.controls().then(|| Control::new(&state, &slot.id));
         let bell = state.bells().of(&slot.pool).unwrap_or_default();
         Self {
             state,
@@ -95,20 +95,21 @@ impl Connection {
             running: None,
             bell,
             asked: None,
+            control,
+            repeats: false,
         }
     }
 
     /// Serves the slot until one side ends it, and says why it ended.
     pub(super) async fn serve(&mut self, mut wire: Wire) -> &'static str {
         let bell = Arc::clone(&self.bell);
+        let mut next = self.greet(&mut wire).await;
         loop {
-            let next = if self.session.is_idle() {
-                self.idle(&mut wire, &bell).await
-            } else {
-                self.busy(&mut wire).await
-            };
             let refused = match next {
-                Next::Continue => continue,
+                Next::Continue => {
+                    next = self.turn(&mut wire, &bell).await;
+                    continue;
+                }
                 Next::End("message too large") => {
                     wire.too_large().await;
                     return "message too large";
@@ -137,6 +138,9 @@ impl Connection {
     pub(super) async fn disconnect(mut self, reason: &'static str) {
         self.forget_activity();
         let Slot { id, generation, .. } = self.slot;
+        // Before the slot can be connected again: what comes then is for the next connection.
+        self.state.orders().deaf(&id);
+        self.state.presence().disconnected(&id, self.state.now());
         let answer = self
             .state
             .store()
@@ -144,6 +148,18 @@ impl Connection {
         // A refusal means that another session has the slot; a failure stops the Gate.
         drop(self.state.judge(answer.await));
         log::worker_disconnected(&id, reason);
+    }
+
+    /// Does the next thing.
+    async fn turn(&mut self, wire: &mut Wire, bell: &Arc<Bell>) -> Next {
+        if let Some(beat) = self.due(wire) {
+            return self.beat(wire, beat).await;
+        }
+        if self.session.is_idle() {
+            self.idle(wire, bell).await
+        } else {
+            self.busy(wire).await
+        }
     }
 
     async fn idle(&mut self, wire: &mut Wire, bell: &Arc<Bell>) -> Next {
@@ -177,11 +193,27 @@ impl Connection {
             }
             return self.grant(wire, lease).await;
         }
-        let woken = tokio::select! {
-            answer = place.claimed() => Woken::Claimed(answer),
-            () = rung => Woken::Rung,
-            incoming = wire.receive() => Woken::Said(incoming),
-            () = self.state.stopping().cancelled() => Woken::Stopping,
+        let woken = loop {
+            tokio::select! {
+                answer = place.claimed() => break Woken::Claimed(answer),
+                () = rung.as_mut() => break Woken::Rung,
+                incoming = wire.receive() => {
+                    let next = self.incoming(wire, incoming).await;
+                    // After a pong it keeps its place among those that wait.
+                    if !matches!(next, Next::Continue) || !self.session.is_idle() {
+                        break Woken::Said(next);
+                    }
+                }
+                () = self.state.stopping().cancelled() => break Woken::Stopping,
+                () = until(self.next_beat()) => {
+                    if let Some(beat) = self.due(wire) {
+                        let next = self.beat(wire, beat).await;
+                        if !matches!(next, Next::Continue) {
+                            break Woken::Said(next);
+                        }
+                    }
+                }
+            }
         };
         let (claimed, woken) = match woken {
             Woken::Claimed(answer) => (answer, Woken::Rung),
@@ -196,7 +228,7 @@ impl Connection {
             },
         };
         let next = match woken {
-            Woken::Said(incoming) => self.incoming(wire, incoming).await,
+            Woken::Said(next) => next,
             Woken::Stopping if lease.is_none() => Next::End("shutdown"),
             Woken::Claimed(_) | Woken::Rung | Woken::Stopping => Next::Continue,
         };
@@ -206,14 +238,27 @@ impl Connection {
         }
     }
 
+    /// Waits for what comes next while an attempt runs, or while there is to be none.
     async fn busy(&mut self, wire: &mut Wire) -> Next {
-        let incoming = wire.receive().await;
-        self.incoming(wire, incoming).await
+        let runs = self.session.current().is_some();
+        let next_beat = self.next_beat();
+        tokio::select! {
+            biased;
+            order = next_order(&mut self.control) => self.obey(wire, order).await,
+            incoming = wire.receive() => self.incoming(wire, incoming).await,
+            () = self.state.stopping().cancelled(), if !runs => Next::End("shutdown"),
+            // What is due is done in the next turn.
+            () = until(next_beat) => Next::Continue,
+        }
     }
 
     /// A claim in the name of this slot.
-    fn request(&self) -> Result<ClaimRequest, Next> {
-        let attempt = random::attempt().map_err(|error| {
+    pub(super) fn request(&mut self) -> Result<ClaimRequest, Next> {
+        let made = random::attempt().and_then(|attempt| {
+            let attach = self.control.as_mut().map(Control::proof).transpose()?;
+            Ok((attempt, attach))
+        });
+        let (attempt, attach) = made.map_err(|error| {
             self.state.fail(error);
             Next::End("shutdown")
         })?;
@@ -221,12 +266,13 @@ impl Connection {
             slot: self.slot.id.clone(),
             generation: self.slot.generation,
             attempt,
-            attach: None,
+            attach,
         })
     }
 
-    async fn ask(&self) -> Result<Option<gate_store::Lease>, Next> {
-        let answer = self.state.store().claim(self.request()?, self.state.now());
+    async fn ask(&mut self) -> Result<Option<gate_store::Lease>, Next> {
+        let request = self.request()?;
+        let answer = self.state.store().claim(request, self.state.now());
         self.claimed(answer).await
     }
 
@@ -243,6 +289,9 @@ impl Connection {
     }
 
     async fn grant(&mut self, wire: &mut Wire, lease: gate_store::Lease) -> Next {
+        if let Some(reason) = self.session.refuses() {
+            return self.keep_back(&lease, reason).await;
+        }
         match self.begin(lease) {
             Ok(frame) => self.send(wire, frame).await,
             Err(error) => Next::Refuse(error.into()),
@@ -250,8 +299,9 @@ impl Connection {
     }
 
     /// Begins an attempt, and returns the frame that tells the Worker.
-    fn begin(&mut self, lease: gate_store::Lease) -> Result<Vec<u8>, LinkError> {
+    pub(super) fn begin(&mut self, lease: gate_store::Lease) -> Result<Vec<u8>, LinkError> {
         self.asked = None;
+        self.repeats = false;
         self.state.bells().due(lease.deadline);
         log::attempt_leased(&lease.job, &lease.attempt, &self.slot.id);
         self.running = Some(Running {
@@ -269,141 +319,14 @@ impl Connection {
                 attempt_id: lease.attempt,
             },
             activity_version: self.session.offered_activity(),
-            attach_token: None,
+            attach_token: self.control.as_mut().and_then(Control::token),
             work: lease.work,
             policy: lease.policy.as_ref().clone(),
         };
         self.session.lease(message)
     }
 
-    async fn incoming(&mut self, wire: &mut Wire, incoming: Incoming) -> Next {
-        let text = match incoming {
-            Incoming::Text(text) => text,
-            Incoming::NotText => return Next::Refuse(Refused::NotText),
-            Incoming::TooLarge => return Next::End("message too large"),
-            Incoming::Gone => return Next::End("peer is gone"),
-        };
-        let request = match self.session.receive(text.as_bytes()) {
-            Ok(request) => request,
-            Err(error) => return Next::Refuse(error.into()),
-        };
-        // Who has said more than its result is heard first.
-        let goes_on = !self.state.stopping().is_cancelled() && !wire.has_arrived();
-        match self.store(request, goes_on).await {
-            Ok(Stored::Silently) => Next::Continue,
-            Ok(Stored::Acknowledged(next)) => {
-                let ack = self.session.acknowledge();
-                let lease = next.map(|lease| self.begin(*lease)).transpose();
-                let sent = match (ack, lease) {
-                    (Ok(ack), Ok(None)) => wire.send(ack).await,
-                    (Ok(ack), Ok(Some(lease))) => wire.send_both(ack, lease).await,
-                    (Err(error), _) | (_, Err(error)) => return Next::Refuse(error.into()),
-                };
-                if sent {
-                    Next::Continue
-                } else {
-                    Next::End("peer is gone")
-                }
-            }
-            Err(Refusal::Store(error)) => Next::Refuse(Refused::Store(error)),
-            Err(Refusal::Stopping) => Next::End("shutdown"),
-        }
-    }
-
-    /// Does what a message asks for. After a result the slot gets its next job, if it `goes_on`.
-    async fn store(&mut self, request: Request, goes_on: bool) -> Result<Stored, Refusal> {
-        let now = self.state.now();
-        let store = self.state.store();
-        match request {
-            Request::LateHeartbeat
-            | Request::Attach(_)
-            | Request::Ready(_)
-            | Request::Decline(_)
-            | Request::Stopped(_)
-            | Request::Crossed
-            | Request::Pong => Ok(Stored::Silently),
-            Request::Heartbeat(key) => {
-                let holder = self.holder(&key);
-                let answer = store.heartbeat(key.job_id, holder, now).await;
-                let deadline = self.state.judge(answer)?;
-                if let Some(running) = &mut self.running {
-                    running.deadline = deadline;
-                }
-                self.state.live_activity().extend(&key.attempt_id, deadline);
-                Ok(Stored::Silently)
-            }
-            Request::Activity(key, activity) => {
-                self.show(&key, activity).await?;
-                Ok(Stored::Silently)
-            }
-            Request::Evidence(evidence) => {
-                let key = evidence.lease;
-                let records = evidence.batch.records().len();
-                let holder = self.holder(&key);
-                let answer = store.bind_evidence(key.job_id, holder, evidence.batch, now);
-                self.state.judge(answer.await)?;
-                log::evidence_bound(&key.job_id, &key.attempt_id, &self.slot.id, records);
-                Ok(Stored::Acknowledged(None))
-            }
-            Request::Result(result) => {
-                let key = result.lease;
-                let holder = self.holder(&key);
-                let completion = result.completion;
-                let (completed, lease) = if goes_on {
-                    self.asked = Some(self.bell.missed());
-                    let next = self.request().map_err(|_stops| Refusal::Stopping)?;
-                    let answer =
-                        store.complete_and_claim(key.job_id, holder, completion, next, now);
-                    self.state.judge(answer.await)?
-                } else {
-                    let answer = store.complete(key.job_id, holder, completion, now);
-                    (self.state.judge(answer.await)?, None)
-                };
-                self.forget_activity();
-                if let Some(at) = completed.job.retry_at {
-                    self.state.bells().due(at);
-                }
-                log::completed(&completed.job, &key.attempt_id, &self.slot.id);
-                Ok(Stored::Acknowledged(lease.map(Box::new)))
-            }
-        }
-    }
-
-    /// Shows that the attempt has reached a stage. An attempt that is over has none.
-    async fn show(&self, key: &LeaseKey, activity: Activity) -> Result<(), Refusal> {
-        let refused =
-            |reason: forge_domain::Refused| Err(Refusal::Store(StoreError::Refused(reason)));
-        let Some(Running {
-            performer,
-            deadline,
-        }) = &self.running
-        else {
-            return refused(forge_domain::Refused::Superseded);
-        };
-        let table = self.state.live_activity();
-        match table.record(performer, activity, *deadline, self.state.now()) {
-            Recorded::Shown => {}
-            Recorded::Dropped(total) => {
-                log::activity_dropped(&key.attempt_id, &self.slot.id, total);
-            }
-            Recorded::Expired => return refused(forge_domain::Refused::DeadlinePassed),
-            // The session has refused what does not go forward.
-            Recorded::OutOfOrder => {}
-        }
-        // Whoever ends the lease forgets its activity afterwards, so what was recorded before
-        // this look is either of a running attempt or forgotten here.
-        let job = self.state.judge(self.state.store().job(key.job_id).await)?;
-        let runs = job.is_some_and(|job| {
-            job.status == JobStatus::Leased && job.attempt_id == Some(key.attempt_id)
-        });
-        if runs {
-            return Ok(());
-        }
-        table.forget(&key.attempt_id);
-        refused(forge_domain::Refused::Superseded)
-    }
-
-    fn forget_activity(&mut self) {
+    pub(super) fn forget_activity(&mut self) {
         if let Some(running) = self.running.take() {
             self.state
                 .live_activity()
@@ -411,7 +334,7 @@ impl Connection {
         }
     }
 
-    fn holder(&self, key: &LeaseKey) -> Holder {
+    pub(super) fn holder(&self, key: &LeaseKey) -> Holder {
         Holder {
             attempt: key.attempt_id,
             slot: self.slot.id.clone(),
@@ -419,7 +342,7 @@ impl Connection {
         }
     }
 
-    async fn send(&self, wire: &mut Wire, frame: Vec<u8>) -> Next {
+    pub(super) async fn send(&self, wire: &mut Wire, frame: Vec<u8>) -> Next {
         if wire.send(frame).await {
             Next::Continue
         } else {

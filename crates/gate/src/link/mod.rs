@@ -2,7 +2,13 @@
 
 mod connect;
 mod connection;
+mod control;
 mod handshake;
+mod incoming;
+mod orders;
+mod pulse;
 mod wire;
 
 pub(crate) use connect::connect;
+pub(crate) use orders::Orders;
+pub use pulse::Pace;

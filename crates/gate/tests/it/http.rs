@@ -584,7 +584,7 @@ async fn workers_are_listed_before_they_ever_connected() {
         list["items"][1],
         json!({
             "id": "worker-1#1", "base_id": "worker-1", "slot": 1, "pool": "coding",
-            "connected": false, "last_seen": null, "occupied": false,
+            "connected": false, "last_seen": null, "occupied": false, "state": "away",
         })
     );
     let job = rig.submit_text("x").await;

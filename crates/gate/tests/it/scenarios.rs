@@ -28,8 +28,14 @@ async fn two_hundred_slots() -> (Rig, JoinSet<Peer>) {
         config["workers"] = workers.collect();
     })
     .await;
+    let slots = connect_all(&rig).await;
+    (rig, slots)
+}
+
+async fn connect_all(rig: &Rig) -> JoinSet<Peer> {
     let mut slots = JoinSet::new();
-    for name in &names {
+    for number in 1..=4 {
+        let name = format!("many-{number}");
         for slot in 0..50 {
             let query = format!("worker_id={name}&slot={slot}");
             let token = format!("token-of-{name}");
@@ -37,7 +43,7 @@ async fn two_hundred_slots() -> (Rig, JoinSet<Peer>) {
             slots.spawn(async { peer });
         }
     }
-    (rig, slots)
+    slots
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,6 +75,49 @@ async fn r11_two_hundred_connected_slots_and_each_job_has_one_of_them() {
         peers.push(peer);
     }
     assert_eq!(leased, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r26_slots_that_come_back_after_a_restart_get_no_job_that_is_still_leased() {
+    let (rig, mut connected) = two_hundred_slots().await;
+    for _ in 0..200 {
+        rig.submit_text("x").await;
+    }
+    let mut leased = BTreeSet::new();
+    while let Some(peer) = connected.join_next().await {
+        let lease = peer.unwrap().lease().await;
+        leased.insert(lease["attempt_id"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(leased.len(), 200);
+
+    let rig = rig.restart().await;
+    let mut again = connect_all(&rig).await;
+    let mut waiting: JoinSet<Peer> = JoinSet::new();
+    while let Some(peer) = again.join_next().await {
+        let mut peer = peer.unwrap();
+        waiting.spawn(async move {
+            peer.silent(Duration::from_millis(300)).await;
+            peer
+        });
+    }
+    while let Some(silent) = waiting.join_next().await {
+        drop(silent.unwrap());
+    }
+    let mut still = BTreeSet::new();
+    let mut path = "/v1/jobs?status=leased&limit=100".to_owned();
+    loop {
+        let page = rig.get(&path).await.json();
+        let jobs = page["items"].as_array().unwrap();
+        still.extend(
+            jobs.iter()
+                .map(|job| job["attempt_id"].as_str().unwrap().to_owned()),
+        );
+        let Some(cursor) = page["next_cursor"].as_str() else {
+            break;
+        };
+        path = format!("/v1/jobs?status=leased&limit=100&cursor={cursor}");
+    }
+    assert_eq!(still, leased);
 }
 
 #[tokio::test]

@@ -62,6 +62,8 @@ async fn all_slots_are_busy_and_others_come_first() {
     let running = rig.submit_text("x").await;
     worker.lease().await;
     let next = rig.submit_text("y").await;
+    // Of two that are as old as each other the id decides.
+    rig.clock.advance(Duration::from_secs(1));
     let after = rig.submit_text("z").await;
     let mut urgent = json!({"input": "u", "priority": 5});
     is(
@@ -156,4 +158,91 @@ async fn a_job_that_has_ended_waits_for_nothing() {
     assert_eq!(rig.job(&job).await.get("waiting"), None);
     let short = rig.get(&format!("/v1/jobs/{job}/status")).await.json();
     assert_eq!(short.get("waiting"), None);
+}
+
+/// A slot with job control, which can say that it takes no work.
+async fn refusing(rig: &Rig, slot: u16, reason: &str) -> crate::support::Peer {
+    let query = format!("worker_id=worker-1&slot={slot}&control_version=job_control%2Fv1");
+    let mut peer = rig
+        .try_connect(&query, crate::support::WORKER, &[])
+        .await
+        .unwrap();
+    peer.send(json!({"type": "ready", "accepting": false, "reason": reason}))
+        .await;
+    peer
+}
+
+/// Asks until a job has a reason, or fails with the last one.
+async fn until(rig: &Rig, job: &str, reason: &str) -> String {
+    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    loop {
+        let (found, message) = told(rig, job).await;
+        if found == reason {
+            return message;
+        }
+        assert!(std::time::Instant::now() < deadline, "{found}: {message}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn every_connected_slot_takes_no_work() {
+    let rig = Rig::start().await;
+    let one = refusing(&rig, 0, "disk_low").await;
+    let two = refusing(&rig, 1, "draining").await;
+    let refused = async |slot: &str, reason: &str| {
+        let worker = rig.get(&format!("/v1/workers/{slot}")).await.json();
+        worker["refuses"]["reason"] == reason && worker["state"] == reason
+    };
+    let both = async {
+        while !(refused("worker-1", "disk_low").await && refused("worker-1%231", "draining").await)
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(crate::support::PATIENCE, both)
+        .await
+        .unwrap();
+    let job = rig.submit_text("x").await;
+    let said = until(&rig, &job, "workers_refuse").await;
+    assert_eq!(
+        said,
+        "every connected slot of pool `coding` takes no work: 1 low on disk space, 1 draining"
+    );
+    let pools = rig.get("/v1/pools").await.json();
+    assert_eq!(pools["items"][0]["refusing"], 2, "{pools}");
+    let metrics = rig.get("/metrics").await.body;
+    let metrics = crate::openmetrics::check(&metrics).unwrap();
+    for state in ["disk_low", "draining"] {
+        let series = format!("forge_gate_slots{{pool=\"coding\",state=\"{state}\"}}");
+        assert!((metrics.value(&series) - 1.0).abs() < 1e-9);
+    }
+    // The last word stays when both have left.
+    drop((one, two));
+    let said = until(&rig, &job, "no_worker_connected").await;
+    assert!(
+        said.contains("` left ") && said.ends_with(" at 2026-01-01 00:00:00Z"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_slot_that_takes_work_counts_beside_one_that_does_not() {
+    let rig = Rig::start().await;
+    let mut works = rig.connect(0).await;
+    let _refuses = refusing(&rig, 1, "paused").await;
+    rig.submit_text("x").await;
+    works.lease().await;
+    let job = rig.submit_text("y").await;
+    let wanted = "the only slot of pool `coding` that takes work has a job; this job is next; \
+                  others take none: 1 paused at the Worker";
+    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    while until(&rig, &job, "slots_busy").await != wanted {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{:?}",
+            told(&rig, &job).await
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

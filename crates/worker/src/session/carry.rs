@@ -121,7 +121,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
                         stops,
                         stages,
                     };
-                    uninterrupted(self.drive(upkeep, ended).await?)?;
+                    uninterrupted(&self.drive(upkeep, ended).await?)?;
                     say_ended(attempt);
                 }
                 Progress::Ended => {
@@ -136,7 +136,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
                         stops,
                         stages: None,
                     };
-                    uninterrupted(self.drive(upkeep, cleaned).await?)?;
+                    uninterrupted(&self.drive(upkeep, cleaned).await?)?;
                 }
                 Progress::Done => {
                     self.prove(attempt, stored).await?;
@@ -207,7 +207,7 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
 
     /// Ends a cancelled attempt: all of its processes, then its folders; then says so.
     async fn stop(&mut self, attempt: &mut Attempt, reason: CancelReason) -> Result<(), Broken> {
-        let (job_id, attempt_id) = (attempt.key.job_id.clone(), attempt.key.attempt_id.clone());
+        let (job_id, attempt_id) = (attempt.key.job_id, attempt.key.attempt_id);
         tracing::info!(%job_id, %attempt_id, %reason, "the Gate has cancelled the attempt");
         let since = Instant::now();
         attempt.call_off();
@@ -242,10 +242,10 @@ fn upkeep(attempt: &mut Attempt) -> Upkeep<'_> {
     }
 }
 
-fn uninterrupted(driven: Driven<()>) -> Result<(), Halt> {
+fn uninterrupted(driven: &Driven<()>) -> Result<(), Halt> {
     match driven {
         Driven::Done(()) => Ok(()),
-        Driven::Event(WorkerEvent::Cancel(reason)) => Err(Halt::Cancelled(reason)),
+        Driven::Event(WorkerEvent::Cancel(reason)) => Err(Halt::Cancelled(*reason)),
         Driven::Event(_) => Err(Broken::Unexpected.into()),
     }
 }
@@ -280,7 +280,7 @@ async fn outlives(attempt: &mut Attempt, broken: &Broken) -> bool {
 
 /// Stops the job, waits until nothing of it is left, and cleans up.
 pub(crate) async fn abandon(attempt: &mut Attempt, broken: &Broken) {
-    let (job_id, attempt_id) = (attempt.key.job_id.clone(), attempt.key.attempt_id.clone());
+    let (job_id, attempt_id) = (attempt.key.job_id, attempt.key.attempt_id);
     match (attempt.progress(), broken) {
         (Progress::Running, _) => tracing::warn!(
             %job_id, %attempt_id, reason = %broken, "job abandoned, the attempt will expire"

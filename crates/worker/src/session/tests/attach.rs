@@ -63,7 +63,7 @@ async fn a_lost_attempt_is_stopped_before_the_greeting_is_answered() {
         ..Job::new(600, text("x"))
     };
     let life = Life::new([job, Job::new(1, text("next"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();
@@ -86,7 +86,7 @@ async fn r09_without_a_connection_the_job_is_stopped_before_the_lease_could_be_g
             ..Job::new(600, text("x"))
         };
         let life = Life::new([job, Job::new(1, text("next"))]);
-        let mut gate = life.greeted().await;
+        let gate = life.greeted().await;
         gate.say(controlled());
         sleep(Duration::from_secs(1)).await;
         gate.close();
@@ -117,7 +117,7 @@ async fn r09_without_a_connection_the_job_is_stopped_before_the_lease_could_be_g
 #[tokio::test(start_paused = true)]
 async fn a_new_connection_counts_from_the_question_as_the_gate_says() {
     let life = Life::new([Job::new(600, text("x"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     gate.close();
     let mut gate = claimed(&life).await;
@@ -140,7 +140,7 @@ async fn r14_a_result_waits_for_its_gate_for_as_long_as_it_takes_and_is_delivere
         ..Job::new(5, text("x"))
     };
     let life = Life::new([job, Job::new(1, text("next"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();
@@ -225,7 +225,7 @@ async fn r15_a_result_without_a_place_is_moved_aside_and_the_slot_goes_on() {
     }
     for told in [Told::Lost, Told::Error, Told::Original] {
         let life = Life::new([Job::new(5, text("x")), Job::new(0, text("next"))]);
-        let mut gate = life.greeted().await;
+        let gate = life.greeted().await;
         gate.say(controlled());
         sleep(Duration::from_secs(1)).await;
         gate.close();
@@ -267,7 +267,7 @@ async fn r15_a_result_without_a_place_is_moved_aside_and_the_slot_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_knows_no_job_control_any_more_stops_the_job_with_its_next_lease() {
     let life = Life::new([Job::new(25, text("x")), Job::new(0, text("next"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();
@@ -286,7 +286,7 @@ async fn a_gate_that_knows_no_job_control_any_more_stops_the_job_with_its_next_l
 async fn the_job_is_stopped_in_time_while_the_gate_keeps_quiet() {
     for greets in [false, true] {
         let life = Life::new([Job::new(600, text("x"))]);
-        let mut gate = life.greeted().await;
+        let gate = life.greeted().await;
         gate.say(controlled());
         sleep(Duration::from_secs(1)).await;
         gate.close();
@@ -305,7 +305,7 @@ async fn the_job_is_stopped_in_time_while_the_gate_keeps_quiet() {
 #[tokio::test(start_paused = true)]
 async fn an_attach_that_nobody_judges_is_made_again() {
     let life = Life::new([Job::new(5, text("x"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();
@@ -324,7 +324,7 @@ async fn an_attach_that_nobody_judges_is_made_again() {
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_claims_a_result_of_a_running_job_is_not_believed() {
     let life = Life::new([Job::new(600, text("x"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();
@@ -337,7 +337,7 @@ async fn a_gate_that_claims_a_result_of_a_running_job_is_not_believed() {
 #[tokio::test(start_paused = true)]
 async fn a_slot_that_drains_tries_once_more_and_leaves_its_result_to_the_next_start() {
     let life = Life::new([Job::new(5, text("x"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();
@@ -367,7 +367,7 @@ async fn a_slot_that_drains_tries_once_more_and_leaves_its_result_to_the_next_st
 #[tokio::test(start_paused = true)]
 async fn a_slot_that_drains_delivers_what_it_has_and_leaves() {
     let life = Life::new([Job::new(5, text("x"))]);
-    let mut gate = life.greeted().await;
+    let gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     gate.close();

@@ -6,6 +6,7 @@ mod cancel;
 mod drain;
 mod jobs;
 mod ready;
+mod wire;
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -19,10 +20,11 @@ use gate_link::{ActivityVersion, ControlVersion};
 use tokio::sync::mpsc;
 use tokio::time::{advance, sleep, sleep_until, timeout};
 
+use self::wire::{Gate, MemoryLink, Sent, pair};
 use super::*;
 use crate::evidence::Recorder;
 use crate::execution::{CleanUp, Control, Execution, Task};
-use crate::link::{Closing, Connect, ConnectError, Incoming, LinkDown};
+use crate::link::{Closing, Connect, ConnectError, LinkDown};
 use crate::results::Results;
 use crate::slot::{Shared, supervise};
 
@@ -50,117 +52,6 @@ fn ack() -> String {
 
 fn heartbeat() -> Sent {
     Sent::Message(message("heartbeat", ",\"worker_id\":\"worker-1\""))
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Sent {
-    Message(String),
-    /// The Close frame, and the message that left with it.
-    Last(Option<String>),
-    Ping(u64),
-    Closed(Closing),
-}
-
-/// The Worker's end of a connection in memory.
-struct MemoryLink {
-    incoming: mpsc::UnboundedReceiver<Result<Incoming, LinkDown>>,
-    sent: mpsc::UnboundedSender<Sent>,
-    /// From here on writing never ends, as with a full socket buffer.
-    stuck: Arc<Mutex<bool>>,
-}
-
-impl MemoryLink {
-    async fn put(&self, sent: Sent) -> Result<(), LinkDown> {
-        if *self.stuck.lock().unwrap() {
-            pending::<()>().await;
-        }
-        self.sent
-            .send(sent)
-            .map_err(|_| LinkDown::Failed("broken pipe".to_owned()))
-    }
-}
-
-impl Link for MemoryLink {
-    async fn receive(&mut self) -> Result<Incoming, LinkDown> {
-        match self.incoming.recv().await {
-            Some(incoming) => incoming,
-            None => Err(LinkDown::Closed("gone".to_owned())),
-        }
-    }
-
-    async fn send(&mut self, frame: Vec<u8>) -> Result<(), LinkDown> {
-        self.put(Sent::Message(String::from_utf8(frame).unwrap()))
-            .await
-    }
-
-    async fn send_last(&mut self, frame: Option<Vec<u8>>) -> Result<(), LinkDown> {
-        let frame = frame.map(|frame| String::from_utf8(frame).unwrap());
-        self.put(Sent::Last(frame)).await
-    }
-
-    async fn ping(&mut self, number: u64) -> Result<(), LinkDown> {
-        self.put(Sent::Ping(number)).await
-    }
-
-    fn set_write_patience(&self, _: Duration) {}
-
-    async fn close(&mut self, closing: Closing) {
-        self.sent.send(Sent::Closed(closing)).ok();
-    }
-}
-
-/// The Gate's end.
-struct Gate {
-    outgoing: mpsc::UnboundedSender<Result<Incoming, LinkDown>>,
-    sent: mpsc::UnboundedReceiver<Sent>,
-    stuck: Arc<Mutex<bool>>,
-}
-
-impl Gate {
-    fn say(&self, text: impl Into<String>) {
-        self.outgoing
-            .send(Ok(Incoming::Message(text.into().into_bytes())))
-            .unwrap();
-    }
-
-    fn close(&self) {
-        let closed = LinkDown::Closed("1001".to_owned());
-        self.outgoing.send(Err(closed)).ok();
-    }
-
-    fn pong(&self, number: u64) {
-        self.outgoing.send(Ok(Incoming::Pong(number))).ok();
-    }
-
-    async fn next(&mut self) -> Sent {
-        timeout(Duration::from_secs(1000), self.sent.recv())
-            .await
-            .unwrap()
-            .unwrap()
-    }
-
-    async fn text(&mut self) -> String {
-        match self.next().await {
-            Sent::Message(text) => text,
-            other => panic!("expected a message, got {other:?}"),
-        }
-    }
-}
-
-impl Gate {
-    /// The next message that is neither a heartbeat nor a stage; the pings of heartbeats are
-    /// answered.
-    async fn answer(&mut self) -> String {
-        loop {
-            match self.next().await {
-                Sent::Message(text) if text.contains("\"heartbeat\"") => {}
-                Sent::Message(text) if text.contains("\"activity\"") => {}
-                Sent::Message(text) => return text,
-                Sent::Ping(number) => self.pong(number),
-                other => panic!("expected a message, got {other:?}"),
-            }
-        }
-    }
 }
 
 /// What a job does, and what became of it.
@@ -341,23 +232,6 @@ fn stage_with(
         ..Job::new(0, completion)
     };
     bench(job, None)
-}
-
-fn pair() -> (MemoryLink, Gate) {
-    let (outgoing, incoming) = mpsc::unbounded_channel();
-    let (sender, sent) = mpsc::unbounded_channel();
-    let stuck = Arc::new(Mutex::new(false));
-    let link = MemoryLink {
-        incoming,
-        sent: sender,
-        stuck: Arc::clone(&stuck),
-    };
-    let gate = Gate {
-        outgoing,
-        sent,
-        stuck,
-    };
-    (link, gate)
 }
 
 fn slot() -> SlotId {
