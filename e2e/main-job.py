@@ -59,15 +59,15 @@ if hasattr(gate, "reboot"):
 start_all()
 
 with subtest("a missing credential fails the start, and the option is named"):
-    for machine, service, option, file in (
-        (gate, "forge-gate", "services.forge-gate.ownerTokenFile", "owner.token"),
-        (gate, "forge-gate", "services.forge-gate.tls.keyFile", "gate.key"),
-        (worker, "forge-worker", "services.forge-worker.tokenFile", "worker.token"),
+    for machine, service, missing in (
+        (gate, "forge-gate", {"ownerTokenFile": "owner.token", "tls.keyFile": "gate.key"}),
+        (worker, "forge-worker", {"tokenFile": "worker.token"}),
     ):
-        machine.wait_until_succeeds(
-            f"journalctl --no-pager -u {service}-secrets.service"
-            f" | grep -F '{option}: there is no file /var/secrets/{file}'"
-        )
+        for option, file in missing.items():
+            machine.wait_until_succeeds(
+                f"journalctl --no-pager -u {service}-secrets.service"
+                f" | grep -F 'services.{service}.{option}: there is no file /var/secrets/{file}'"
+            )
         machine.fail(f"systemctl start {service}.service")
         machine.fail(f"systemctl is-active {service}.service")
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .shell import Shell
 from .watch import Watch
 
 CGROUP = Path("/sys/fs/cgroup")
+STALE_SECONDS = 24 * 3600
 
 
 def call(*words: str) -> None:
@@ -35,8 +37,10 @@ class Nspawn:
         # Other mounts below, such as those of the first version, would hide the fresh one.
         subprocess.run(["umount", "-R", str(CGROUP)], check=False, stderr=subprocess.DEVNULL)
         call("mount", "-t", "cgroup2", "cgroup2", str(CGROUP))
-        for stale in CGROUP.glob("e2e-*"):
-            remove_cgroup(stale)
+        for group in CGROUP.glob("e2e-*"):
+            # What a run left that was killed; a run beside this one is younger.
+            if time.time() - group.stat().st_ctime > STALE_SECONDS:
+                remove_cgroup(group)
         self._cgroup = CGROUP / f"e2e-{os.urandom(4).hex()}"
         self._cgroup.mkdir()
         Path("/run/netns").mkdir()
