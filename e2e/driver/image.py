@@ -93,18 +93,27 @@ def kernel(cache: Path) -> Path:
 
     def make(part: Path) -> None:
         part.mkdir()
-        words = ["apt-cache", "depends", KERNEL]
-        asked = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-        names = [line.split()[1] for line in asked.splitlines() if "Depends: linux-image-" in line]
-        if not names:
-            raise ImageError(f"apt knows no {KERNEL}; run `apt-get update`")
+        name = latest_kernel()
+        if name is None:
+            run(["apt-get", "update", "-q"])
+            name = latest_kernel()
+        if name is None:
+            raise ImageError(f"apt knows no {KERNEL}")
         words = ["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root"]
-        run([*words, names[0], BUSYBOX], cwd=part)
+        run([*words, name, BUSYBOX], cwd=part)
         for package in part.glob("*.deb"):
             run(["dpkg-deb", "-x", str(package), str(part)])
             package.unlink()
 
     return kept(cache, "kernel", recipe, make)
+
+
+def latest_kernel() -> str | None:
+    """The package that the kernel's name stands for."""
+    words = ["apt-cache", "depends", KERNEL]
+    asked = subprocess.run(words, check=False, capture_output=True, text=True).stdout
+    names = [line.split()[1] for line in asked.splitlines() if "Depends: linux-image-" in line]
+    return names[0] if names else None
 
 
 def kept(cache: Path, kind: str, recipe: object, make: Callable[[Path], None]) -> Path:

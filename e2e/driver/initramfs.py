@@ -3,6 +3,7 @@
 The archive is written here, in the `newc` form of cpio, since it has three kinds of entries only.
 """
 
+import lzma
 import re
 import stat
 from pathlib import Path
@@ -56,25 +57,28 @@ def build(kernel: Path) -> bytes:
     archive.file("bin/busybox", (kernel / "bin/busybox").read_bytes(), 0o755)
     archive.link("bin/sh", "busybox")
     order = modules(kernel / "lib/modules")
-    archive.file("modules/ORDER", "\n".join(path.name for path in order).encode(), 0o644)
-    for path in order:
-        archive.file(f"modules/{path.name}", path.read_bytes(), 0o644)
+    archive.file("modules/ORDER", "\n".join(order).encode(), 0o644)
+    for name, content in order.items():
+        archive.file(f"modules/{name}", content, 0o644)
     return archive.finish()
 
 
-def modules(folder: Path) -> list[Path]:
-    """The files of `MODULES` and of what they need, each after what it needs."""
-    found = {path.stem.replace("-", "_"): path for path in folder.rglob("*.ko")}
-    order: list[Path] = []
+def modules(folder: Path) -> dict[str, bytes]:
+    """The modules that `MODULES` names and those that they need, each after what it needs."""
+    found = {path.name.split(".")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
+    order: dict[str, bytes] = {}
 
     def add(name: str) -> None:
         path = found.get(name)
         # What is not there as a file is a part of the kernel.
-        if path is None or path in order:
+        if path is None or f"{name}.ko" in order:
             return
-        for needed in needs(path.read_bytes()):
+        content = path.read_bytes()
+        if path.suffix == ".xz":
+            content = lzma.decompress(content)
+        for needed in needs(content):
             add(needed)
-        order.append(path)
+        order[f"{name}.ko"] = content
 
     for name in MODULES:
         add(name)
