@@ -46,10 +46,10 @@ let
   };
 
   # `HOST:PORT`, `[IPv6]:PORT` or `:PORT`
-  listen = lib.match "(.*):([0-9]+)" cfg.settings.listen;
+  listen = builtins.match "(.*):([0-9]+)" cfg.settings.listen;
   host = lib.elemAt listen 0;
   port = lib.toInt (lib.elemAt listen 1);
-  isAddress = lib.match "[0-9.]*|\\[[0-9a-fA-F:.]+]" host != null;
+  isAddress = builtins.match "[0-9.]*|\\[[0-9a-fA-F:.]+]" host != null;
 in
 {
   imports = [ ./operator.nix ];

@@ -107,15 +107,12 @@ in
     isString
     length
     listToAttrs
-    map
     mapAttrs
-    match
     replaceStrings
     sort
     stringLength
     substring
     tail
-    toJSON
     ;
   inherit
     concatMapStringsSep

@@ -116,15 +116,15 @@ let
     port = within 0 65535 "unsignedInt16";
     str = simple "str" "string" isString;
     nonEmptyStr = simple "nonEmptyStr" "non-empty string" (
-      value: isString value && lib.match "[ \t\n]*" value == null
+      value: isString value && builtins.match "[ \t\n]*" value == null
     );
     singleLineStr = simple "singleLineStr" "(optionally newline-terminated) single-line string" (
-      value: isString value && lib.match "[^\n\r]*\n?" value != null
+      value: isString value && builtins.match "[^\n\r]*\n?" value != null
     );
     strMatching =
       pattern:
       simple "strMatching ${builtins.toJSON pattern}" "string matching the pattern ${pattern}" (
-        value: isString value && lib.match pattern value != null
+        value: isString value && builtins.match pattern value != null
       );
     lines = separated "\n" "separatedString" "strings concatenated with \"\\n\"";
     path = simple "path" "absolute path" (
