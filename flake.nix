@@ -160,7 +160,8 @@
               pkgs.nixfmt
               pkgs.nodejs
               pkgs.openssl
-              pkgs.python3
+              (pkgs.python3.withPackages (python: [ python.pip ]))
+              pkgs.ruff
               pkgs.rustc
               pkgs.rustfmt
               pkgs.taplo

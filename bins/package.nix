@@ -80,6 +80,7 @@ let
           installManPage $program.1
         done
       '';
+      passthru = { inherit tests; };
       meta = meta // {
         description = "Takes a coding task to a commit that somebody may trust";
         mainProgram = "forge";
@@ -171,10 +172,6 @@ in
   inherit tests;
   clippy = clippy';
   packages = lib.genAttrs programs one // {
-    default = all // {
-      passthru = all.passthru // {
-        inherit tests;
-      };
-    };
+    default = all;
   };
 }

@@ -308,7 +308,10 @@ let
       "ssh-keygen"
     ];
     openssl = host "openssl" [ "openssl" ];
-    python3 = host "python3" [ "python3" ];
+    python3 = host "python3" [ "python3" ] // {
+      # only what the host's python has anyway
+      withPackages = wanted: builtins.seq (wanted { pip = "pip"; }) pkgs.python3;
+    };
     systemd = host "systemd" [
       "systemctl"
       "systemd-analyze"
@@ -326,6 +329,7 @@ let
     deadnix = host "deadnix" [ "deadnix" ];
     nixfmt = host "nixfmt" [ "nixfmt" ];
     nixfmt-tree = host "nixfmt-tree" [ "treefmt" ];
+    ruff = host "ruff" [ "ruff" ];
     rustc = host "rustc" [ "rustc" ];
     rustfmt = host "rustfmt" [
       "cargo-fmt"
