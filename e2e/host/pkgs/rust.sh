@@ -77,6 +77,7 @@ for package in json.load(sys.stdin)["packages"]:
                 print(target["name"])
 ' | while IFS= read -r program; do
     install -m 0755 "$targetDir/debug/$program" "$out/bin/$program"
+    strip -S "$out/bin/$program" # as nixpkgs does; half of the size
   done
 fi
 eval "$postInstall"
