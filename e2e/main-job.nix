@@ -36,7 +36,7 @@ let
           for folder in / /boot /etc /home /nix/store /root /usr /usr/bin /var /var/lib /var/secrets; do
             if (: >"$folder/e2e-probe") 2>/dev/null; then echo "can write $folder"; fi
           done
-          for path in /root/.ssh /var/secrets/worker.token /tmp/e2e-outside /dev/kmsg /dev/mem /dev/vda; do
+          for path in /root /var/secrets/worker.token /tmp/e2e-outside /dev/kmsg /dev/mem /dev/vda; do
             if [ -r "$path" ]; then echo "can read $path"; fi
           done
           env | while IFS='=' read -r name _; do echo "variable $name"; done

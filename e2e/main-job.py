@@ -3,7 +3,7 @@
 # Secrets go from the operator to the others through ssh, never through this script.
 import json
 
-PKI = "/root/pki"
+PKI = "/srv/pki"
 STATE = "/var/lib/forge-worker"
 REPOSITORY = f"{STATE}/repositories/app.git"
 CANDIDATES = "refs/agent-forge/candidates"
@@ -11,7 +11,7 @@ CANDIDATES = "refs/agent-forge/candidates"
 
 def submit(instruction, check):
     said = operator.succeed(
-        "forge submit --format json --repository app --repo-path /root/app --rev main"
+        "forge submit --format json --repository app --repo-path /srv/app --rev main"
         f" --instruction '{instruction}' --check '{check}'"
     )
     return json.loads(said.splitlines()[0])["id"]
@@ -73,7 +73,7 @@ with subtest("a missing credential fails the start, and the option is named"):
 
 with subtest("the operator makes an authority, tokens and a repository"):
     operator.succeed(
-        f"mkdir -m 0700 -p {PKI} /root/.ssh /var/pki /var/secrets && chmod 0755 /var/pki",
+        f"mkdir -m 0700 -p {PKI} ~/.ssh /var/pki /var/secrets && chmod 0755 /var/pki",
         f"cd {PKI} && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
         " -subj /CN=e2e -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.crt 2>&1",
         f"cd {PKI} && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
@@ -83,20 +83,20 @@ with subtest("the operator makes an authority, tokens and a repository"):
         f"umask 077; for name in owner worker; do"
         f" head -c 32 /dev/urandom | base64 -w0 | tr '+/' '-_' >{PKI}/$name.token; done",
         f"cp {PKI}/ca.crt /var/pki/ && cp {PKI}/owner.token /var/secrets/",
-        "ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519",
+        "ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519",
     )
-    public = operator.succeed("cat /root/.ssh/id_ed25519.pub").strip()
+    public = operator.succeed("cat ~/.ssh/id_ed25519.pub").strip()
     for machine, files in (
         (gate, "owner.token worker.token gate.crt gate.key"),
         (worker, "worker.token"),
     ):
         machine.wait_for_unit("sshd.service")
         machine.succeed(
-            "umask 077; mkdir -p /root/.ssh /var/secrets"
-            f" && echo '{public}' >/root/.ssh/authorized_keys"
+            "umask 077; mkdir -p ~/.ssh /var/secrets"
+            f" && echo '{public}' >~/.ssh/authorized_keys"
         )
         key = machine.succeed("cat /etc/ssh/ssh_host_ed25519_key.pub").strip()
-        operator.succeed(f"echo '{machine.name} {key}' >>/root/.ssh/known_hosts")
+        operator.succeed(f"echo '{machine.name} {key}' >>~/.ssh/known_hosts")
         operator.succeed(
             f"tar -C {PKI} -c {files} | ssh {machine.name} 'umask 077; tar -C /var/secrets -x'"
         )
@@ -111,9 +111,9 @@ with subtest("the operator makes an authority, tokens and a repository"):
         f"git config --global --add safe.directory {REPOSITORY}",
     )
     operator.succeed(
-        "git init -q -b main /root/app && cd /root/app && echo 'an app' >README"
+        "git init -q -b main /srv/app && cd /srv/app && echo 'an app' >README"
         " && git add README && git -c user.name=Op -c user.email=op@example.invalid commit -qm base",
-        "git -C /root/app bundle create - main 2>/dev/null | ssh worker 'cat >/tmp/base.bundle'",
+        "git -C /srv/app bundle create - main 2>/dev/null | ssh worker 'cat >/tmp/base.bundle'",
     )
     worker.succeed(
         f"chmod 0644 /tmp/base.bundle && {as_worker}"
@@ -135,11 +135,11 @@ with subtest("Gate and Worker start, and speak TLS only"):
 with subtest("a coding task becomes a candidate, which the operator fetches"):
     job = submit("answer forty-two", "grep -qx forty-two answer.txt")
     candidate = succeeded_once(job)
-    operator.succeed(f"forge fetch {job} --from ssh://worker{REPOSITORY} --into /root/app")
-    assert operator.succeed(f"git -C /root/app show {candidate}:answer.txt") == "forty-two\n"
-    base = operator.succeed("git -C /root/app rev-parse main")
-    assert operator.succeed(f"git -C /root/app rev-parse {candidate}^") == base
-    assert "+forty-two" in operator.succeed(f"forge diff {job} --repo /root/app")
+    operator.succeed(f"forge fetch {job} --from ssh://worker{REPOSITORY} --into /srv/app")
+    assert operator.succeed(f"git -C /srv/app show {candidate}:answer.txt") == "forty-two\n"
+    base = operator.succeed("git -C /srv/app rev-parse main")
+    assert operator.succeed(f"git -C /srv/app rev-parse {candidate}^") == base
+    assert "+forty-two" in operator.succeed(f"forge diff {job} --repo /srv/app")
     failing = submit("answer forty-three", "grep -qx forty-two answer.txt")
     operator.fail(f"forge wait {failing} --timeout 5m")
     assert "candidate_sha" not in forge(f"status {failing}")
@@ -148,8 +148,8 @@ with subtest("the units' sandboxes, from inside"):
     worker.succeed("touch /tmp/e2e-outside")
     job = submit("look", "test -s answer.txt")
     candidate = succeeded_once(job)
-    operator.succeed(f"forge fetch {job} --from ssh://worker{REPOSITORY} --into /root/app")
-    seen = operator.succeed(f"git -C /root/app show {candidate}:answer.txt")
+    operator.succeed(f"forge fetch {job} --from ssh://worker{REPOSITORY} --into /srv/app")
+    seen = operator.succeed(f"git -C /srv/app show {candidate}:answer.txt")
     facts = dict(line.replace(":", "").split(None, 1) for line in seen.splitlines())
     assert facts["user"] == "forge-worker", seen
     assert facts["NoNewPrivs"] == "1" and facts["Seccomp"] == "2", seen

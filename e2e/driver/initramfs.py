@@ -31,20 +31,20 @@ for word in $(cat /proc/cmdline); do
         e2e.address=*) address=${word#*=} ;;
     esac
 done
-mkdir -p /image /node /root
+mkdir -p /image /node /system
 mount -t ext4 -o ro /dev/vda /image
 mount -t ext4 /dev/vdb /node
-mount -t overlay overlay -o lowerdir=/image,upperdir=/node/upper,workdir=/node/work /root
+mount -t overlay overlay -o lowerdir=/image,upperdir=/node/upper,workdir=/node/work /system
 if [ -b /dev/vdc ]; then
-    mkdir -p /root/nix/store
-    mount -t ext4 -o ro /dev/vdc /root/nix/store
+    mkdir -p /system/nix/store
+    mount -t ext4 -o ro /dev/vdc /system/nix/store
 fi
 ip link set lo up
 ip link set eth0 name eth1
 ip addr add "$address/24" dev eth1
 ip link set eth1 up
-for folder in dev proc sys; do mount --move /$folder /root/$folder; done
-exec switch_root /root /sbin/init
+for folder in dev proc sys; do mount --move /$folder /system/$folder; done
+exec switch_root /system /sbin/init
 """
 
 

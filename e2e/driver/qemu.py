@@ -11,13 +11,14 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from . import image, initramfs
 from .log import say
 from .machine import TIMEOUT, AssertionFailed, Machine
 from .nodes import Node, Scenario, lay
-from .shell import Shell
+from .shell import Shell, ShellError
 from .watch import Watch
 
 # The disk of a machine; the file has holes, so it costs what is written.
@@ -228,7 +229,8 @@ class Guest(Machine):
         self.connect()
         self.log("shutting down")
         self._ending = True
-        self.execute("systemctl --no-block poweroff")
+        with suppress(ShellError):  # the agent may be gone before it answers
+            self.execute("systemctl --no-block poweroff")
         self.wait_for_shutdown()
 
     def wait_for_shutdown(self) -> None:
