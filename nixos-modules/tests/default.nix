@@ -93,6 +93,19 @@ in
     else
       pkgs.runCommand "overlay" { } "touch $out";
 
+  # The firewall is opened by the one option and by nothing else.
+  modules-firewall =
+    let
+      ports = lib.mapAttrs (
+        _: module: (evaluate module).networking.firewall.allowedTCPPorts
+      ) cases.accepted;
+      open = lib.filterAttrs (_: list: list != [ ]) ports;
+    in
+    if open != { public = [ 8443 ]; } then
+      throw "the modules open ports: ${builtins.toJSON open}"
+    else
+      pkgs.runCommand "modules-firewall" { } "touch $out";
+
   modules-accepted = pkgs.runCommand "modules-accepted" { } ''
     ${lib.concatMapStringsSep "\n" (config: "echo ${config.system.build.toplevel} >>$out") (
       map evaluate (lib.attrValues cases.accepted)
