@@ -3,7 +3,7 @@
   description = "A small, strict stand-in for the parts of nixpkgs that this repository uses";
 
   outputs =
-    { self }:
+    _:
     let
       lib = import ./lib;
       systems = [

@@ -69,7 +69,7 @@ fn format(root: &Path) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let checkers: [(&tools::Crate, &[&str]); 2] = [
         (&tools::NIXFMT, &["--check"]),
-        (&tools::DEADNIX, &["--fail", "--no-lambda-pattern-names"]),
+        (&tools::DEADNIX, &["--fail"]),
     ];
     for (tool, words) in checkers {
         let status = Command::new(tools::built(root, tool)?)

@@ -201,7 +201,6 @@ let
         lib
         run
         here
-        hostPath
         ;
     };
     installShellFiles = "installShellFiles";

@@ -4,7 +4,6 @@
   lib,
   run,
   here,
-  hostPath,
 }:
 let
   known = [
@@ -24,7 +23,6 @@ let
     "pname"
     "postBuild"
     "postInstall"
-    "postPatch"
     "src"
     "strictDeps"
     "version"
@@ -58,7 +56,6 @@ else
       cargoBin = here.cargoBin or "";
       toolPath = lib.makeBinPath tools;
       buildFlags = args.cargoBuildFlags or [ ];
-      postPatch = args.postPatch or "";
       buildPhase = args.buildPhase or "";
       postBuild = args.postBuild or "";
       checkPhase = if args.doCheck or true then args.checkPhase or "cargo test $buildFlags" else "";

@@ -53,13 +53,6 @@ installShellCompletion() {
   done
 }
 
-# Patches of tests must not stay in the kept sources.
-if [ -n "$postPatch" ] && [ -n "$checkPhase" ]; then
-  cp -r --no-preserve=mode,ownership "$src" "$NIX_BUILD_TOP/source"
-  cp -r --preserve=mode "$work/." "$NIX_BUILD_TOP/source/"
-  cd "$NIX_BUILD_TOP/source"
-  eval "$postPatch"
-fi
 if [ -n "$buildPhase" ]; then eval "$buildPhase"; else cargo build $buildFlags; fi
 eval "$postBuild"
 if [ -n "$checkPhase" ]; then eval "$checkPhase"; fi
