@@ -114,7 +114,7 @@ impl Nix<'_> {
         command
             .args(words)
             .current_dir(self.root)
-            .env("FORGE_NIX_TARGET", tools::target(self.root))
+            .env("FORGE_NIX_TARGET", tools::nix_target(self.root))
             .env("FORGE_NIX_SKIP", SKIP)
             .stdin(Stdio::null());
         command

@@ -73,6 +73,12 @@ pub(crate) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
+/// Where cargo puts what it builds inside of Nix: apart, since sources in another place would pass for
+/// these.
+pub(crate) fn nix_target(root: &Path) -> PathBuf {
+    target(root).join("nix")
+}
+
 /// A program of this workspace, built with the dev profile.
 pub(crate) fn program(root: &Path, name: &str) -> Result<PathBuf> {
     let path = target(root).join("debug").join(name);

@@ -144,7 +144,7 @@ fn build(root: &Path, scenario: &str) -> Result<PathBuf> {
     let attribute = format!(".#checks.{}-linux.vm-{scenario}", std::env::consts::ARCH);
     let output = Command::new(root.join("e2e/host/nix"))
         .args(["build", "--no-link", "--json", &attribute])
-        .env("FORGE_NIX_TARGET", tools::target(root))
+        .env("FORGE_NIX_TARGET", tools::nix_target(root))
         .current_dir(root)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
