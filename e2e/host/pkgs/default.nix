@@ -22,9 +22,10 @@ let
         env
         // {
           inherit name system script;
+          outputs = [ "out" ]; # `nix develop` reads it
           builder = "/bin/bash";
           args = [ ./run.sh ];
-          PATH = hostPath;
+          PATH = env.PATH or hostPath;
           passAsFile = env.passAsFile or [ "script" ];
         }
       );
@@ -43,12 +44,17 @@ let
     run {
       inherit name;
       meta.mainProgram = lib.head programs;
+      env.cargoBin = here.cargoBin or "";
       script = ''
         mkdir -p $out/bin
         for program in ${lib.escapeShellArgs programs}; do
           # test nodes have programs in /usr/bin only
           place=/usr/bin/$program
-          [ -e "$place" ] || place=$(command -v "$program" || echo "$place")
+          [ -e "$place" ] || place=$(PATH="''${cargoBin:-}:$PATH" command -v "$program") || {
+            printf '#!/bin/sh\necho "this machine has no %s" >&2\nexit 127\n' "$program" >"$out/bin/$program"
+            chmod 0555 "$out/bin/$program"
+            continue
+          }
           ln -s "$place" "$out/bin/$program"
         done
       '';
@@ -215,7 +221,7 @@ let
         name = "nix-shell";
         env = {
           inherit shellHook;
-          tools = map toString packages;
+          PATH = "${lib.makeBinPath packages}:${hostPath}";
         };
         script = "touch $out";
       };
