@@ -48,7 +48,7 @@ pub(crate) fn run(words: &[&str]) -> Result<Verdict> {
     let options = options(words)?;
     let root = root()?;
     let scenarios = chosen(&root, options.scenario)?;
-    if !cfg!(target_os = "linux") || tools::run_quietly("id", &["-u"]).as_deref() != Some("0") {
+    if !cfg!(target_os = "linux") || !tools::is_root() {
         bail!(
             "root is needed on Linux, for the namespaces, mounts and network of the machines: \
              run it as root, or `nix build .#checks.{}-linux.vm-{}` where nixpkgs can be fetched",
