@@ -1,7 +1,8 @@
 //! What every program shares: output, errors and exit codes, arguments, configuration, logs, help.
 //!
 //! This crate is the only one that prints, that reads the environment and that asks the machine
-//! for the time. It never opens a socket, never starts a process and holds no state of a job.
+//! for the time. It opens no socket but the one that tells a service manager of readiness, never
+//! starts a process and holds no state of a job.
 //!
 //! A program is three lines: [`main_with`] normalises the arguments, answers `--help`,
 //! `--version` and the hidden `--generate`, calls the body and turns its error into a message,
@@ -19,6 +20,7 @@ pub mod logging;
 mod options;
 mod run;
 mod secret;
+pub mod service;
 mod ui;
 mod version;
 

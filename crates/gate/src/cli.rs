@@ -1,13 +1,14 @@
 //! `forge-gate`: its arguments, its signals, its exit code.
 
 use std::ffi::OsString;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser};
 use cli_shell::logging::{self, LogFormat};
-use cli_shell::{CliError, ServerOpts, Ui, clock, exit};
+use cli_shell::{CliError, ServerOpts, Ui, clock, exit, service};
 use gate_store::SqliteStore;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -109,8 +110,9 @@ fn serve(config: &GateConfig, options: &ServerOpts) -> Result<ExitCode, CliError
     };
     logging::init(format, options.verbosity());
     log::startup(cli_shell::version());
+    let passed = service::listener().map_err(GateError::Passed); // no thread runs yet
     let served = runtime()?.block_on(async {
-        let (gate, mut signals) = match start(config).await {
+        let (gate, mut signals) = match start(config, passed).await {
             Ok(started) => started,
             Err(error) => {
                 log::startup_failed(error.startup_code());
@@ -120,9 +122,11 @@ fn serve(config: &GateConfig, options: &ServerOpts) -> Result<ExitCode, CliError
         let stopping = gate.handle();
         let watcher = async move {
             signals.next().await;
+            service::stopping();
             stopping.stop();
             std::future::pending::<()>().await;
         };
+        service::ready(); // the kernel queues connections from here on
         tokio::select! {
             served = gate.serve() => served.inspect_err(log::failed),
             () = watcher => Ok(()),
@@ -133,9 +137,12 @@ fn serve(config: &GateConfig, options: &ServerOpts) -> Result<ExitCode, CliError
     Ok(exit::ok())
 }
 
-async fn start(config: &GateConfig) -> Result<(Gate, Signals), GateError> {
+async fn start(
+    config: &GateConfig,
+    passed: Result<Option<TcpListener>, GateError>,
+) -> Result<(Gate, Signals), GateError> {
     let signals = Signals::new()?;
-    let gate = Gate::start(config, Arc::new(clock::now)).await?;
+    let gate = Gate::start_on(config, Arc::new(clock::now), passed?).await?;
     Ok((gate, signals))
 }
 

@@ -37,6 +37,9 @@ pub enum GateError {
         #[source]
         source: std::io::Error,
     },
+    /// The service manager passed something else than a listener.
+    #[error("cannot use the socket of the service manager")]
+    Passed(#[source] cli_shell::service::PassedSocketError),
     /// The listener would serve plain HTTP to other machines.
     #[error(
         "`{address}` can be reached from other machines and `tls` is not configured; configure `tls`, listen on loopback, or set `allow_plain_listener` if something in front of the Gate protects the connection"

@@ -60,13 +60,21 @@ impl Host {
             tls: tls.transpose()?,
             addresses: resolve(config).await?,
         };
-        let private = host
+        if !host
             .addresses
             .iter()
-            .all(|address| address.ip().is_loopback());
-        if host.tls.is_none() && !private {
+            .all(|address| address.ip().is_loopback())
+        {
+            host.judge_public(config, &config.listen.to_string())?;
+        }
+        Ok(host)
+    }
+
+    /// Judges a listener that other machines reach.
+    fn judge_public(&self, config: &GateConfig, address: &str) -> Result<(), GateError> {
+        let address = address.to_owned();
+        if self.tls.is_none() {
             if !config.allow_plain_listener {
-                let address = config.listen.to_string();
                 return Err(GateError::PlainListener { address });
             }
             tracing::warn!(
@@ -74,11 +82,33 @@ impl Host {
                 "tokens and tasks cross the network in plain text: `allow_plain_listener` is set"
             );
         }
-        if config.metrics_without_token && !private {
-            let address = config.listen.to_string();
+        if config.metrics_without_token {
             return Err(GateError::OpenMetrics { address });
         }
-        Ok(host)
+        Ok(())
+    }
+
+    /// The service manager's socket, or one of our own.
+    async fn listen(
+        &self,
+        config: &GateConfig,
+        passed: Option<std::net::TcpListener>,
+    ) -> Result<(TcpListener, SocketAddr), GateError> {
+        let failed = |source| no_listener(config, source);
+        let Some(passed) = passed else {
+            let own = TcpListener::bind(&*self.addresses).await.map_err(failed)?;
+            socket::widen(&own).map_err(failed)?;
+            let address = own.local_addr().map_err(failed)?;
+            return Ok((own, address));
+        };
+        // It may be bound elsewhere than the configuration says.
+        let address = passed.local_addr().map_err(failed)?;
+        if !address.ip().is_loopback() {
+            self.judge_public(config, &address.to_string())?;
+        }
+        let passed = TcpListener::from_std(passed).map_err(failed)?;
+        socket::widen(&passed).map_err(failed)?;
+        Ok((passed, address))
     }
 }
 
@@ -88,18 +118,24 @@ impl Gate {
     /// # Errors
     /// The host lacks something, or the store cannot be used.
     pub async fn start(config: &GateConfig, clock: Clock) -> Result<Self, GateError> {
+        Self::start_on(config, clock, None).await
+    }
+
+    /// As [`Self::start`], on a socket that listens already, if there is one.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_on(
+        config: &GateConfig,
+        clock: Clock,
+        passed: Option<std::net::TcpListener>,
+    ) -> Result<Self, GateError> {
         let host = Host::inspect(config).await?;
         let (store, recovery) = SqliteStore::open(&config.database, clock())?;
         report(&recovery);
         let grants = Arc::clone(&clock);
         let store = store.granting_by(move || grants());
-        let listener = TcpListener::bind(&*host.addresses)
-            .await
-            .map_err(|source| no_listener(config, source))?;
-        socket::widen(&listener).map_err(|source| no_listener(config, source))?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| no_listener(config, source))?;
+        let (listener, address) = host.listen(config, passed).await?;
         let rules = HostRules::new(
             address.ip().is_loopback(),
             config.listen.host(),

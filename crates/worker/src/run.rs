@@ -7,6 +7,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Instant;
 
+use cli_shell::service;
 use forge_domain::SlotId;
 use gate_link::{ActivityVersion, ConnectQuery, ControlVersion};
 use process_tree::Wrapper;
@@ -95,6 +96,7 @@ async fn serve(
         let kept = kept.remove(&query.slot.slot());
         slots.spawn(supervise(Arc::clone(&shared), query, kept));
     }
+    service::ready();
     let guard = shared.guard.clone();
     let looking = guard.keep_looking();
     tokio::pin!(looking);
@@ -116,6 +118,7 @@ async fn serve(
         match order {
             Order::Continue => {}
             Order::Drain => {
+                service::stopping();
                 tracing::info!(timeout = ?drain_timeout, "draining: no further lease");
                 stop.drain();
             }

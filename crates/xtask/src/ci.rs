@@ -113,6 +113,9 @@ pub(crate) fn run() -> Result<Verdict> {
     table.stage("portable clean-up", || portable(&root))?;
     table.stage("packages", crate::packages::run)?;
     table.stage("demo", || demo(&root))?;
+    table.stage("nix", || crate::nix::run(false))?;
+    table.stage("driver", crate::vm::driver)?;
+    table.stage("machines", || crate::vm::run(&[]))?;
     table.stage("soak", || crate::soak::stage(&root))?;
     Ok(table.print())
 }
@@ -124,7 +127,11 @@ pub(crate) fn install() -> Result<Verdict> {
     tools::nextest(&root)?;
     tools::wheel(&root, "typos", TYPOS)?;
     tools::wheel(&root, "taplo", TAPLO)?;
+    tools::wheel(&root, "ruff", crate::vm::RUFF)?;
     codex::fetched(&root)?;
+    for tool in [&tools::NIXFMT, &tools::DEADNIX] {
+        tools::built(&root, tool)?;
+    }
     Ok(Verdict::Clean)
 }
 

@@ -15,11 +15,13 @@ mod codex;
 mod conformance;
 mod deny;
 mod floors;
+mod nix;
 mod packages;
 mod soak;
 mod stage;
 mod tidy;
 mod tools;
+mod vm;
 mod workspace;
 
 const HELP: &str = "\
@@ -36,7 +38,11 @@ Usage: cargo xtask COMMAND
   deny          licences, sources and duplicates of the dependencies (deny.toml)
   cli-docs      docs/reference/cli.md is what the programs say
     --write       writes it
+  nix           the flake through the stand-in of e2e/host: builds, refusals, units, apps
+    --write       writes the units' texts
   packages      the publishable crates pack, and a plugin builds from the packed sources
+  vm [NAME] [--backend nspawn|qemu]
+                the scenarios of e2e/, or one, on machines of their own; root is needed
   bench         every benchmark, one after the other
   soak          kills a Gate and two Workers at random and judges what is left
     --minutes N   for how long
@@ -58,7 +64,10 @@ fn main() -> ExitCode {
         ["deny"] => deny::run(),
         ["cli-docs"] => cli_docs::run(false),
         ["cli-docs", "--write"] => cli_docs::run(true),
+        ["nix"] => nix::run(false),
+        ["nix", "--write"] => nix::run(true),
         ["packages"] => packages::run(),
+        ["vm", options @ ..] => vm::run(options),
         ["bench"] => ci::bench(),
         ["soak", words @ ..] => soak::command(words),
         [] | ["help" | "--help" | "-h"] => {

@@ -6,7 +6,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// A program that a test starts, the Debian and Ubuntu package that brings it, and why.
-const PROGRAMS: &[(&str, &str, &str)] = &[
+pub(crate) type Program = (&'static str, &'static str, &'static str);
+
+const PROGRAMS: &[Program] = &[
     (
         "cc",
         "build-essential",
@@ -27,19 +29,54 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("setsid", "util-linux", "children that leave their session"),
 ];
 
+/// What the flake is checked with; without root it is not.
+const NIX: (&str, &str, &str) = (
+    "nix",
+    "nix-bin",
+    "the flake and the modules are evaluated and built",
+);
+
 /// Brings the checkers that ship as wheels.
-const PIP: (&str, &str, &str) = (
+const PIP: Program = (
     "python3 -m pip",
     "python3-pip",
     "two checkers ship as wheels",
 );
 
-/// The version of nextest that is built where none is installed.
-const NEXTEST: &str = "0.9.143";
+/// A tool that is built where none is installed.
+pub(crate) struct Crate {
+    name: &'static str,
+    pub(crate) program: &'static str,
+    version: &'static str,
+}
+
+const NEXTEST: Crate = Crate {
+    name: "cargo-nextest",
+    program: "cargo-nextest",
+    version: "0.9.143",
+};
+/// The formatter of Nix expressions, as nixpkgs uses it.
+pub(crate) const NIXFMT: Crate = Crate {
+    name: "nixfmt_rs",
+    program: "nixfmt",
+    version: "0.5.3",
+};
+/// Finds what a Nix expression names and does not use.
+pub(crate) const DEADNIX: Crate = Crate {
+    name: "deadnix",
+    program: "deadnix",
+    version: "1.3.1",
+};
 
 /// Where cargo puts what it builds.
 pub(crate) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Where cargo puts what it builds inside of Nix: apart, since sources in another place would pass for
+/// these.
+pub(crate) fn nix_target(root: &Path) -> PathBuf {
+    target(root).join("nix")
 }
 
 /// A program of this workspace, built with the dev profile.
@@ -54,18 +91,31 @@ pub(crate) fn program(root: &Path, name: &str) -> Result<PathBuf> {
 /// Installs the missing packages, or names package and command.
 pub(crate) fn install_missing() -> Result<()> {
     install_components()?;
-    let mut missing: Vec<_> = PROGRAMS
-        .iter()
-        .filter(|(name, _, _)| !on_path(name))
-        .collect();
+    let mut missing = missing(PROGRAMS);
     if run_quietly("python3", &["-m", "pip", "--version"]).is_none() {
         missing.push(&PIP);
     }
+    if is_root() && !on_path(NIX.0) {
+        missing.push(&NIX);
+    }
     if missing.is_empty() {
         println!("tools: everything that the tests start is there");
+    }
+    install(&missing)
+}
+
+/// Those of the programs that are not in `PATH`.
+pub(crate) fn missing(programs: &[Program]) -> Vec<&Program> {
+    let there = |program: &&Program| !on_path(program.0);
+    programs.iter().filter(there).collect()
+}
+
+/// Installs the packages of the programs, or names package and command.
+pub(crate) fn install(missing: &[&Program]) -> Result<()> {
+    if missing.is_empty() {
         return Ok(());
     }
-    for (name, package, why) in &missing {
+    for (name, package, why) in missing {
         println!("tools: `{name}` is missing (package {package}): {why}");
     }
     let packages: Vec<&str> = missing.iter().map(|(_, package, _)| *package).collect();
@@ -114,31 +164,35 @@ fn install_components() -> Result<()> {
 
 /// The path of nextest; it is built into the target directory where the machine has none.
 pub(crate) fn nextest(root: &Path) -> Result<PathBuf> {
-    if on_path("cargo-nextest") {
-        return Ok(PathBuf::from("cargo-nextest"));
+    built(root, &NEXTEST)
+}
+
+/// The path of a tool; it is built into the target directory where the machine has none.
+pub(crate) fn built(root: &Path, tool: &Crate) -> Result<PathBuf> {
+    let Crate {
+        name,
+        program,
+        version,
+    } = tool;
+    if on_path(program) {
+        return Ok(PathBuf::from(program));
     }
     let home = target(root).join("tools");
-    let path = home.join("bin/cargo-nextest");
+    let path = home.join("bin").join(program);
     if path.is_file() {
         return Ok(path);
     }
-    println!("tools: building cargo-nextest {NEXTEST} into the target directory");
+    println!("tools: building {name} {version} into the target directory");
     let built = Command::new(crate::workspace::cargo())
-        .args([
-            "install",
-            "--locked",
-            "--quiet",
-            "--version",
-            NEXTEST,
-            "--root",
-        ])
+        .args(["install", "--locked", "--quiet", "--version", version])
+        .arg("--root")
         .arg(&home)
-        .arg("cargo-nextest")
+        .arg(name)
         .env("CARGO_TARGET_DIR", target(root).join("tools-build"))
         .status()
         .context("cannot start cargo install")?;
     if !built.success() {
-        bail!("cargo-nextest {NEXTEST} does not build; install it by hand and run again");
+        bail!("{name} {version} does not build; install it by hand and run again");
     }
     Ok(path)
 }
@@ -184,9 +238,13 @@ pub(crate) fn on_path(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
+pub(crate) fn is_root() -> bool {
+    run_quietly("id", &["-u"]).as_deref() == Some("0")
+}
+
 /// The words that give a command root's rights: none for root, sudo where it asks nothing.
 fn privilege() -> Option<Vec<&'static str>> {
-    if run_quietly("id", &["-u"]).as_deref() == Some("0") {
+    if is_root() {
         return Some(Vec::new());
     }
     (on_path("sudo") && run_quietly("sudo", &["-n", "true"]).is_some()).then(|| vec!["sudo", "-n"])
@@ -210,7 +268,7 @@ fn apt(prefix: &[&str], words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn run_quietly(program: &str, words: &[&str]) -> Option<String> {
+pub(crate) fn run_quietly(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(words)
         .stdin(Stdio::null())

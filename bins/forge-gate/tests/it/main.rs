@@ -6,3 +6,5 @@ mod logs;
 mod process;
 #[cfg(test)]
 mod running;
+#[cfg(test)]
+mod service;

@@ -77,7 +77,11 @@ pub(crate) fn spawn(args: &[&std::ffi::OsStr]) -> Child {
 
 impl Running {
     pub(crate) fn start(place: &Place) -> Self {
-        let mut child = spawn(&["-config".as_ref(), place.config().as_os_str()]);
+        Self::of(spawn(&["-config".as_ref(), place.config().as_os_str()]))
+    }
+
+    /// A Gate that was started otherwise.
+    pub(crate) fn of(mut child: Child) -> Self {
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -117,6 +121,10 @@ impl Running {
                 return event;
             }
         }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -45,6 +45,28 @@ async fn an_idle_worker_leaves_at_once() {
 }
 
 #[tokio::test]
+async fn a_service_manager_hears_of_the_start_and_of_the_drain() {
+    let gate = Gate::new().await;
+    let mut bed = Bed::new(&gate.url());
+    let place = bed.root.join("notify");
+    let manager = std::os::unix::net::UnixDatagram::bind(&place).unwrap();
+    manager
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let hear = || {
+        let mut text = [0; 256];
+        let length = manager.recv(&mut text).unwrap();
+        String::from_utf8(text[..length].to_vec()).unwrap()
+    };
+    bed.set_env("NOTIFY_SOCKET", place.to_str());
+    let mut worker = bed.start();
+    assert_eq!(hear(), "READY=1\n");
+    worker.signal(Signal::TERM);
+    assert_eq!(hear(), "STOPPING=1\n");
+    assert_eq!(worker.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
 async fn a_worker_without_a_gate_leaves_too() {
     let gate = Gate::new().await;
     let bed = Bed::new(&gate.url());

@@ -10,6 +10,8 @@ use forge_domain::PoolId;
 use futures_util::FutureExt as _;
 use gate_link::{ConnectQuery, GateSession};
 use gate_store::StoreError;
+use hyper::upgrade::OnUpgrade;
+use tokio::sync::oneshot;
 
 use super::connection::{Connection, Slot};
 use super::handshake;
@@ -42,44 +44,59 @@ pub(crate) async fn connect(State(state): State<GateState>, mut request: Request
         pool,
         generation,
     };
-    let connected = state.store().connect_slot(
-        slot.id.clone(),
-        slot.pool.clone(),
-        slot.generation,
-        state.now(),
-    );
-    match state.judge(connected.await) {
-        Ok(()) => {}
-        Err(Refusal::Store(StoreError::SlotBusy)) => {
-            return (StatusCode::CONFLICT, "worker slot unavailable\n").into_response();
-        }
-        Err(refusal) => return ApiError::from(refusal).into_response(),
-    }
     let upgrade = hyper::upgrade::on(&mut request);
+    let (say, heard) = oneshot::channel();
     let tasks = state.tasks().clone();
+    // A Worker may give up before the store has answered, and this function is dropped together
+    // with the connection. The slot must not stay taken by nobody, so the task that gives it back
+    // is there before it is taken.
     tasks.spawn(async move {
-        let killed = state.killed().clone();
-        let mut connection = Connection::new(state, slot, session);
-        let served = async {
-            match upgrade.await {
-                Ok(upgraded) => {
-                    let wire = Wire::new(upgraded).await;
-                    tokio::select! {
-                        reason = connection.serve(wire) => reason,
-                        () = killed.cancelled() => "shutdown",
-                    }
-                }
-                Err(_) => "handshake failed",
-            }
-        };
-        // Whatever ends it, the slot can be connected again. The connection is used once more,
-        // to let go; that reads nothing that a panic could have left half done.
-        let served = AssertUnwindSafe(served).catch_unwind().await;
-        connection
-            .disconnect(served.unwrap_or("a defect of this program"))
-            .await;
+        let connected = state.store().connect_slot(
+            slot.id.clone(),
+            slot.pool.clone(),
+            slot.generation,
+            state.now(),
+        );
+        let connected = state.judge(connected.await);
+        let taken = connected.is_ok();
+        drop(say.send(connected));
+        if taken {
+            hold(state, slot, session, upgrade).await;
+        }
     });
-    handshake::switching(&key)
+    match heard.await {
+        Ok(Ok(())) => handshake::switching(&key),
+        Ok(Err(Refusal::Store(StoreError::SlotBusy))) => {
+            (StatusCode::CONFLICT, "worker slot unavailable\n").into_response()
+        }
+        Ok(Err(refusal)) => ApiError::from(refusal).into_response(),
+        Err(_) => ApiError::failed().into_response(),
+    }
+}
+
+/// Serves a slot that was taken, and gives it back. Where the connection is gone there is no
+/// upgrade.
+async fn hold(state: GateState, slot: Slot, session: GateSession, upgrade: OnUpgrade) {
+    let killed = state.killed().clone();
+    let mut connection = Connection::new(state, slot, session);
+    let served = async {
+        match upgrade.await {
+            Ok(upgraded) => {
+                let wire = Wire::new(upgraded).await;
+                tokio::select! {
+                    reason = connection.serve(wire) => reason,
+                    () = killed.cancelled() => "shutdown",
+                }
+            }
+            Err(_) => "handshake failed",
+        }
+    };
+    // Whatever ends it, the slot can be connected again. The connection is used once more,
+    // to let go; that reads nothing that a panic could have left half done.
+    let served = AssertUnwindSafe(served).catch_unwind().await;
+    connection
+        .disconnect(served.unwrap_or("a defect of this program"))
+        .await;
 }
 
 fn authorized(state: &GateState, request: &Request) -> Option<(ConnectQuery, PoolId)> {

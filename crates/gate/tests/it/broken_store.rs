@@ -1,5 +1,5 @@
 //! A store that fails: nobody is told a lie, and the Gate stops. One that panics: what it
-//! panicked in lets go of its slot.
+//! panicked in lets go of its slot. One that is slow: whoever did not wait has no slot.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use gate_store::{
     Submitted, WorkerView,
 };
 use jiff::Timestamp;
+use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tower::ServiceExt as _;
 
@@ -31,6 +32,8 @@ use crate::support::{PATIENCE, WORKER, config_in, owner, read_config};
 struct Broken {
     /// Takes a slot, panics when it is to have work, and counts how often it was given back.
     panics: Option<Arc<AtomicUsize>>,
+    /// Says that a slot is taken only once it is told to.
+    slow: Option<Arc<Notify>>,
 }
 
 macro_rules! fail {
@@ -42,7 +45,13 @@ macro_rules! fail {
             }
             fn connect_slot(&self, _: SlotId, _: PoolId, _: Generation, _: Timestamp) -> Answer<()> {
                 let works = self.panics.is_some();
-                Box::pin(async move { works.then_some(()).ok_or(StoreError::Closed) })
+                let slow = self.slow.clone();
+                Box::pin(async move {
+                    if let Some(slow) = slow {
+                        slow.notified().await;
+                    }
+                    works.then_some(()).ok_or(StoreError::Closed)
+                })
             }
             fn disconnect_slot(&self, _: SlotId, _: Generation, _: Timestamp) -> Answer<bool> {
                 let freed = self.panics.as_ref().map(|freed| freed.fetch_add(1, Ordering::SeqCst));
@@ -170,6 +179,7 @@ async fn a_slot_whose_task_panics_can_be_connected_again() {
     let freed = Arc::new(AtomicUsize::new(0));
     let state = state_on(Broken {
         panics: Some(Arc::clone(&freed)),
+        slow: None,
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -188,13 +198,43 @@ async fn a_slot_whose_task_panics_can_be_connected_again() {
             .unwrap();
         let end = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
         assert!(!matches!(end, Some(Ok(_))), "{end:?}");
-        let given_back = async {
-            while freed.load(Ordering::SeqCst) < round {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, given_back).await.unwrap();
+        given_back(&freed, round).await;
     }
     // It is a slot's defect, not the Gate's end.
     assert_eq!(status(&state, ready()).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_slot_whose_worker_left_before_the_store_answered_is_given_back() {
+    let freed = Arc::new(AtomicUsize::new(0));
+    let slow = Arc::new(Notify::new());
+    let state = state_on(Broken {
+        panics: Some(Arc::clone(&freed)),
+        slow: Some(Arc::clone(&slow)),
+    });
+    let request = Request::get("/v1/workers/connect?worker_id=worker-1&slot=0")
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {WORKER}"))
+        .header(header::CONNECTION, "upgrade")
+        .header(header::UPGRADE, "websocket")
+        .header(header::SEC_WEBSOCKET_VERSION, "13")
+        .header(header::SEC_WEBSOCKET_KEY, "AAAAAAAAAAAAAAAAAAAAAA==")
+        .body(Body::empty())
+        .unwrap();
+    // A server drops what it is answering together with the connection.
+    let answer = gate::router(state.clone()).oneshot(request);
+    tokio::time::timeout(Duration::from_millis(50), answer)
+        .await
+        .unwrap_err();
+    slow.notify_one();
+    given_back(&freed, 1).await;
+}
+
+async fn given_back(freed: &AtomicUsize, times: usize) {
+    let waiting = async {
+        while freed.load(Ordering::SeqCst) < times {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
 }
