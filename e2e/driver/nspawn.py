@@ -19,6 +19,7 @@ from .watch import Watch
 
 CGROUP = Path("/sys/fs/cgroup")
 STALE_SECONDS = 24 * 3600
+CLOSE_SECONDS = 5.0
 
 
 def call(*words: str) -> None:
@@ -75,7 +76,11 @@ class Nspawn:
 
     def close(self) -> None:
         """Leaves no control group behind; the rest goes with the namespaces."""
-        remove_cgroup(self._cgroup)
+        until = time.monotonic() + CLOSE_SECONDS
+        # What was killed needs a moment to be gone.
+        while self._cgroup.exists() and time.monotonic() < until:
+            remove_cgroup(self._cgroup)
+            time.sleep(0.02)
 
 
 def remove_cgroup(group: Path) -> None:

@@ -41,6 +41,7 @@ Usage: cargo xtask COMMAND
   nix           the flake through the stand-in of e2e/host: builds, refusals, units, apps
     --write       writes the units' texts
   packages      the publishable crates pack, and a plugin builds from the packed sources
+  driver        the form and the tests of e2e/driver
   vm [NAME] [--backend nspawn|qemu]
                 the scenarios of e2e/, or one, on machines of their own; root is needed
   bench         every benchmark, one after the other
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         ["nix"] => nix::run(false),
         ["nix", "--write"] => nix::run(true),
         ["packages"] => packages::run(),
+        ["driver"] => vm::driver(),
         ["vm", options @ ..] => vm::run(options),
         ["bench"] => ci::bench(),
         ["soak", words @ ..] => soak::command(words),
