@@ -240,13 +240,14 @@ impl Connection {
 
     /// Waits for what comes next while an attempt runs, or while there is to be none.
     async fn busy(&mut self, wire: &mut Wire) -> Next {
-        let runs = self.session.current().is_some();
+        // An attempt that can be gone on with over another connection keeps no Gate from stopping.
+        let stays = self.session.current().is_some() && !self.session.controls();
         let next_beat = self.next_beat();
         tokio::select! {
             biased;
             order = next_order(&mut self.control) => self.obey(wire, order).await,
             incoming = wire.receive() => self.incoming(wire, incoming).await,
-            () = self.state.stopping().cancelled(), if !runs => Next::End("shutdown"),
+            () = self.state.stopping().cancelled(), if !stays => Next::End("shutdown"),
             // What is due is done in the next turn.
             () = until(next_beat) => Next::Continue,
         }

@@ -416,11 +416,27 @@ async fn a_stop_says_goodbye_to_slots_without_an_attempt() {
     until_slot(&rig, "worker-1%231", "state", json!("paused")).await;
     rig.stop().await;
     for worker in [&mut greeting, &mut refusing] {
-        match worker.next().await {
-            Some(Ok(Message::Close(Some(frame)))) => {
-                assert_eq!(u16::from(frame.code), 1001);
-            }
-            other => panic!("{other:?}"),
-        }
+        goodbye(worker).await;
     }
+}
+
+async fn goodbye(worker: &mut Peer) {
+    match worker.next().await {
+        Some(Ok(Message::Close(Some(frame)))) => assert_eq!(u16::from(frame.code), 1001),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// After its time of grace a Gate drops what still runs, without a word.
+#[tokio::test]
+async fn a_stop_does_not_wait_for_an_attempt_that_can_be_gone_on_with() {
+    let (rig, job, mut worker, lease) = leased().await;
+    let rig = rig.restart().await;
+    goodbye(&mut worker).await;
+    assert_eq!(rig.job(&job).await["attempt_id"], lease["attempt_id"]);
+    let mut worker = connect(&rig, 0).await;
+    worker.send(attach(&lease)).await;
+    assert_eq!(worker.receive().await["type"], "attached");
+    worker.send(text_result(&lease, "done")).await;
+    worker.ack(&lease).await;
 }
