@@ -71,10 +71,11 @@
 
       overlays.default =
         final: _:
-        removeAttrs (build final).packages [ "default" ]
-        // {
-          agent-forge = (build final).packages.default;
-        };
+        let
+          made = (build final).packages;
+        in
+        # The names must not hang on `final`, which is there only once they are known.
+        lib.genAttrs programs (name: made.${name}) // { agent-forge = made.default; };
 
       nixosModules = {
         operator = module {

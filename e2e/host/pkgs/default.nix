@@ -125,7 +125,13 @@ let
       in
       f (lib.listToAttrs (lib.concatLists (lib.mapAttrsToList argument named)));
 
-    extend = overlay: pkgs // overlay (pkgs // overlay pkgs pkgs) pkgs;
+    # A fixed point, as there: an overlay whose names hang on `final` has no end.
+    extend =
+      overlay:
+      let
+        final = pkgs // overlay final pkgs;
+      in
+      final;
 
     runCommand =
       name: env: script:
