@@ -233,6 +233,8 @@ in
         # as the Gate sets it on a socket of its own
         NoDelay = true;
         Backlog = 1024;
+        # sockets are made early in a boot, before the machine has the addresses of its network
+        FreeBind = true;
       };
     };
 
