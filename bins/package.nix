@@ -6,6 +6,7 @@
   installShellFiles,
   makeWrapper,
   runCommand,
+  cacert,
   clippy,
   git,
   openssl,
@@ -162,6 +163,8 @@ let
       buildPhase = ":"; # the tests build what they start
       checkPhase = ''
         export HOME=$TMPDIR
+        # a client of https without an authority of its own needs the system's, which a sandbox has not
+        export SSL_CERT_FILE=${cacert}/etc/ssl/certs/ca-bundle.crt
         # through a pipe: a build's output is a terminal, for which programs print otherwise
         cargo test --offline --workspace --no-fail-fast \
           ${lib.concatMapStringsSep " " (name: "--exclude ${name}") needHost} 2>&1 | cat

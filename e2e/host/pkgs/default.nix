@@ -268,6 +268,13 @@ let
       "bash"
       "sh"
     ];
+    cacert = run {
+      name = "cacert";
+      script = ''
+        mkdir -p $out/etc/ssl/certs
+        cp /etc/ssl/certs/ca-certificates.crt $out/etc/ssl/certs/ca-bundle.crt || touch $out/etc/ssl/certs/ca-bundle.crt
+      '';
+    };
     coreutils = host "coreutils" [
       "base64"
       "basename"
