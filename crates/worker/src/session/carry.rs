@@ -165,22 +165,28 @@ impl<L: Link, E: Executor> Conversation<'_, L, E> {
     }
 
     /// Sends the result. A Worker that drains closes with it, so that the Gate knows before it
-    /// acknowledges that the slot takes no other lease.
+    /// acknowledges that the slot takes no other lease. A Gate with job control is told that
+    /// afterwards, as it hears it of an idle slot: a lease right behind its acknowledgement can
+    /// be declined, and nothing but a word says why the slot goes.
     async fn deliver(&mut self, completion: Completion, upkeep: Upkeep<'_>) -> Result<(), Halt> {
         let frame = self.session.result(completion)?;
-        let acknowledged = if self.drains() {
+        let drains = self.drains();
+        let acknowledged = if drains && !self.session.controls() {
             self.send_last(Some(frame)).await?;
             // No heartbeat may follow the Close frame. Whether the result was in time is
             // decided when the Gate reads it.
-            match self.acknowledged(Upkeep::default()).await {
-                Err(Halt::Broken(Broken::Down(down))) => Err(Broken::Unsure(down).into()),
-                other => other,
-            }
+            self.acknowledged(Upkeep::default()).await
         } else {
             self.send(frame, None).await?;
             self.acknowledged(upkeep).await
         };
-        match acknowledged? {
+        let event = match acknowledged {
+            Err(Halt::Broken(Broken::Down(down))) if drains => {
+                return Err(Broken::Unsure(down).into());
+            }
+            other => other?,
+        };
+        match event {
             WorkerEvent::ResultStored => {
                 self.proved = true;
                 if self.drains() {

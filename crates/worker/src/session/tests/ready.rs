@@ -71,22 +71,51 @@ async fn a_gate_that_answers_no_barrier_is_left_after_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_drains_closes_with_its_result_as_ever() {
+async fn a_busy_slot_that_drains_says_so_behind_its_result_and_declines_what_follows() {
     let life = Life::new([Job::new(5, text("x"))]);
     let mut gate = life.greeted().await;
     gate.say(controlled());
     sleep(Duration::from_secs(1)).await;
     life.stop.drain();
-    assert_eq!(gate.next().await, Sent::Last(Some(result("x"))));
-    // Nothing can be said any more.
+    assert_eq!(gate.text().await, result("x"));
+    // Until the result is acknowledged the conversation goes on as ever.
     gate.say(ping(2));
-    sleep(Duration::from_secs(1)).await;
-    assert!(gate.sent.try_recv().is_err());
+    assert_eq!(gate.text().await, pong(2));
+    assert_eq!(gate.next().await, heartbeat());
+    assert!(matches!(gate.next().await, Sent::Ping(_)));
     gate.say(ack());
+    gate.say(controlled());
+    assert_eq!(gate.text().await, refuses("draining"));
+    let Sent::Ping(barrier) = gate.next().await else {
+        panic!("no barrier")
+    };
+    assert_eq!(gate.text().await, declined("draining"));
+    gate.pong(barrier);
+    assert_eq!(gate.next().await, Sent::Last(None));
     gate.close();
     assert_eq!(gate.next().await, Sent::Closed(Closing::Drop));
+    assert_eq!(life.log(), ["started", "done"], "the second is not begun");
     let state = life.ended().await;
     assert!(!state.path().join("state/results/slot-3.json").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_drains_keeps_a_result_that_was_not_acknowledged() {
+    let life = Life::new([Job::new(5, text("x"))]);
+    let mut gate = life.greeted().await;
+    gate.say(controlled());
+    sleep(Duration::from_secs(1)).await;
+    life.stop.drain();
+    assert_eq!(gate.text().await, result("x"));
+    gate.close();
+    assert_eq!(gate.next().await, Sent::Closed(Closing::Drop));
+    // It is tried once more.
+    let mut again = life.connection();
+    again.say(ping(1));
+    assert_eq!(again.text().await, attach());
+    again.close();
+    let state = life.ended().await;
+    assert!(state.path().join("state/results/slot-3.json").exists());
 }
 
 #[tokio::test(start_paused = true)]
