@@ -35,6 +35,11 @@ KERNEL = "linux-image-cloud-amd64"
 BUSYBOX = "busybox-static"
 # How many of a kind stay: those of this state of the tree and of the one before.
 KEPT = 2
+# Seconds that no program of the host takes longer than.
+LONGEST = 1800
+# How often a root file system is tried, and the seconds between.
+TRIES = 3
+PAUSE = 20
 
 
 class ImageError(Exception):
@@ -70,8 +75,18 @@ def root(cache: Path) -> Path:
     def make(part: Path) -> None:
         words = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--format=directory"]
         words += ["--include=" + ",".join(PACKAGES), '--aptopt=Acquire::Languages "none"']
+        words += ['--aptopt=Acquire::Retries "3"', '--aptopt=Acquire::http::Timeout "30"']
         words += [f"--dpkgopt=path-exclude={pattern}" for pattern in EXCLUDED]
-        run([*words, release, str(part)])
+        for left in reversed(range(TRIES)):
+            try:
+                run([*words, release, str(part)])
+                return
+            except ImageError:
+                if left == 0:
+                    raise
+            # A mirror may be out of reach for a moment.
+            shutil.rmtree(part, ignore_errors=True)
+            time.sleep(PAUSE)
 
     return kept(cache, "root", recipe, make)
 
@@ -170,14 +185,18 @@ def disk(tree: Path, path: Path, size: int | None = None, journal: bool = True) 
 
 def run(words: list[str], cwd: Path | None = None) -> None:
     """Runs a program of the host; what it says is shown only if it fails."""
-    done = subprocess.run(
-        words,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            words,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise ImageError(f"`{words[0]}` did not end in {LONGEST} s") from late
     if done.returncode != 0:
         raise ImageError(f"`{words[0]}` failed with status {done.returncode}:\n{done.stdout}")

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -250,22 +251,44 @@ fn privilege() -> Option<Vec<&'static str>> {
     (on_path("sudo") && run_quietly("sudo", &["-n", "true"]).is_some()).then(|| vec!["sudo", "-n"])
 }
 
+/// A mirror may be out of reach for a moment, and another program may have the lock of packages:
+/// both are waited for, within bounds. A list that cannot be fetched is an error.
+const APT: [&str; 8] = [
+    "-o",
+    "Acquire::Retries=3",
+    "-o",
+    "Acquire::http::Timeout=30",
+    "-o",
+    "DPkg::Lock::Timeout=300",
+    "-o",
+    "APT::Update::Error-Mode=any",
+];
+const APT_TRIES: u32 = 3;
+const APT_PAUSE: Duration = Duration::from_secs(20);
+
 fn apt(prefix: &[&str], words: &[&str]) -> Result<()> {
     let mut all: Vec<&str> = prefix.to_vec();
-    all.push("apt-get");
+    // As arguments, since sudo forgets the environment.
+    all.extend(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    all.extend(APT);
     all.extend(words);
     let (program, rest) = all.split_first().context("a command has a program")?;
-    let status = Command::new(program)
-        .args(rest)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot start {}", all.join(" ")))?;
-    if !status.success() {
-        bail!("`{}` failed", all.join(" "));
+    for left in (0..APT_TRIES).rev() {
+        let status = Command::new(program)
+            .args(rest)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .with_context(|| format!("cannot start {}", all.join(" ")))?;
+        if status.success() {
+            return Ok(());
+        }
+        if left > 0 {
+            println!("tools: apt-get failed, trying again in {APT_PAUSE:?}");
+            std::thread::sleep(APT_PAUSE);
+        }
     }
-    Ok(())
+    bail!("`{}` failed", all.join(" "))
 }
 
 pub(crate) fn run_quietly(program: &str, words: &[&str]) -> Option<String> {
