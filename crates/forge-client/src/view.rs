@@ -307,6 +307,8 @@ pub struct Worker {
     pub last_seen: Option<String>,
     /// The job that it has.
     pub active_job: Option<String>,
+    /// What it does, in the Gate's word; an older Gate has none.
+    pub state: Option<String>,
     /// Why it takes no work, as its Worker last said.
     pub refuses: Option<String>,
 }
@@ -324,6 +326,7 @@ impl Worker {
             connected: fields.bool("connected")?,
             last_seen,
             active_job: fields.opt_text("active_job_id").ok().flatten(),
+            state: fields.opt_text("state")?,
             refuses: match fields.opt_object("refuses")? {
                 Some(mut refuses) => Some(refuses.text("reason")?),
                 None => None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forge_domain::{PoolId, SlotId};
 use gate_store::{PoolView, WorkerView};
 
-use crate::presence::Refuses;
+use crate::presence::{Held, Refuses};
 use crate::state::GateState;
 
 /// What a slot does.
@@ -17,19 +17,25 @@ pub(crate) enum SlotState {
     Working,
     /// It is connected and takes no job, for this reason.
     Refusing(&'static str),
+    /// Its Worker stops an attempt that has ended.
+    Stopping,
+    /// It is connected, and its Worker has not answered the greeting.
+    Greeting,
     /// It is not connected.
     Away,
 }
 
 impl SlotState {
     /// The states that every pool has.
-    pub(crate) const NAMES: [&'static str; 3] = ["idle", "working", "away"];
+    pub(crate) const NAMES: [&'static str; 5] = ["idle", "working", "stopping", "greeting", "away"];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
             Self::Working => "working",
             Self::Refusing(reason) => reason,
+            Self::Stopping => "stopping",
+            Self::Greeting => "greeting",
             Self::Away => "away",
         }
     }
@@ -65,14 +71,22 @@ pub(crate) fn slots(state: &GateState, workers: &[WorkerView]) -> Vec<SlotView> 
         .collect()
 }
 
-/// What a slot does.
+/// What a slot does. What its Worker refuses comes before what the connection has to finish, which
+/// ends by itself.
 pub(crate) fn judge(state: &GateState, slot: &SlotId, connected: bool, working: bool) -> SlotState {
     match (connected, working) {
-        (false, _) => SlotState::Away,
-        (true, true) => SlotState::Working,
-        (true, false) => refuses(state, slot).map_or(SlotState::Idle, |refuses| {
-            SlotState::Refusing(refuses.reason.as_str())
-        }),
+        (false, _) => return SlotState::Away,
+        (true, true) => return SlotState::Working,
+        (true, false) => {}
+    }
+    let Some(known) = state.presence().of(slot) else {
+        return SlotState::Idle;
+    };
+    match (known.refuses, known.held) {
+        (Some(refuses), _) => SlotState::Refusing(refuses.reason.as_str()),
+        (None, Some(Held::Stopping)) => SlotState::Stopping,
+        (None, Some(Held::Greeting)) => SlotState::Greeting,
+        (None, None) => SlotState::Idle,
     }
 }
 

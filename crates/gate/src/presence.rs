@@ -17,6 +17,17 @@ pub(crate) struct SlotPresence {
     /// Why it takes no work, as its Worker last said. It stays after the end of the connection: a
     /// slot that has left mostly left for it.
     pub(crate) refuses: Option<Refuses>,
+    /// What keeps its connection from taking a lease, though the slot has no live attempt.
+    pub(crate) held: Option<Held>,
+}
+
+/// What a connection has to finish before it takes a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The first ping is not answered, or a kept result is not settled.
+    Greeting,
+    /// Its Worker has not said that a cancelled attempt is gone.
+    Stopping,
 }
 
 /// The word of a Worker that it takes no work.
@@ -41,8 +52,16 @@ impl Presence {
             connected: true,
             since: now,
             refuses: None,
+            held: None,
         };
         self.slots().insert(slot.clone(), arrived);
+    }
+
+    /// What the connection of the slot has to finish first.
+    pub(crate) fn held(&self, slot: &SlotId, held: Option<Held>) {
+        if let Some(known) = self.slots().get_mut(slot) {
+            known.held = held;
+        }
     }
 
     /// The connection of the slot is gone.
@@ -50,6 +69,7 @@ impl Presence {
         if let Some(known) = self.slots().get_mut(slot) {
             known.connected = false;
             known.since = now;
+            known.held = None;
         }
     }
 
@@ -106,6 +126,8 @@ mod tests {
         assert_eq!(presence.of(&slot).unwrap().refuses, Some(low));
         presence.says(&slot, None, at(4));
         assert_eq!(presence.of(&slot).unwrap().refuses, None);
+        presence.held(&slot, Some(Held::Stopping));
+        assert_eq!(presence.of(&slot).unwrap().held, Some(Held::Stopping));
         presence.says(&slot, Some(NotAccepting::Draining), at(5));
         presence.disconnected(&slot, at(6));
         let gone = presence.of(&slot).unwrap();
@@ -114,8 +136,8 @@ mod tests {
             since: at(5),
         };
         assert_eq!(
-            (gone.connected, gone.since, gone.refuses),
-            (false, at(6), Some(draining))
+            (gone.connected, gone.since, gone.refuses, gone.held),
+            (false, at(6), Some(draining), None)
         );
         presence.connected(&slot, at(7));
         assert_eq!(

@@ -128,6 +128,8 @@ fn next_attempt(due: Timestamp, place: &QueuePlace) -> Waiting {
 struct Slots {
     idle: usize,
     working: usize,
+    stopping: usize,
+    greeting: usize,
     refusing: BTreeMap<&'static str, usize>,
 }
 
@@ -136,6 +138,8 @@ impl Slots {
         match state {
             SlotState::Idle => self.idle += 1,
             SlotState::Working => self.working += 1,
+            SlotState::Stopping => self.stopping += 1,
+            SlotState::Greeting => self.greeting += 1,
             SlotState::Refusing(reason) => *self.refusing.entry(reason).or_default() += 1,
             SlotState::Away => {}
         }
@@ -146,7 +150,7 @@ impl Slots {
         let (reason, message) = if self.idle > 0 {
             let message = format!("a slot of pool `{pool}` is free; the job is about to start");
             (Reason::Starting, message)
-        } else if self.working > 0 {
+        } else if self.working + self.stopping + self.greeting > 0 {
             (Reason::SlotsBusy, self.busy(pool, ahead))
         } else if refusing > 0 {
             let message = format!(
@@ -165,12 +169,10 @@ impl Slots {
     }
 
     fn busy(&self, pool: &PoolId, ahead: Option<Ahead>) -> String {
-        let all = self.refusing.is_empty();
-        let mut message = match (self.working, all) {
-            (1, true) => format!("the only connected slot of pool `{pool}` has a job"),
-            (1, false) => format!("the only slot of pool `{pool}` that takes work has a job"),
-            (n, true) => format!("all {n} connected slots of pool `{pool}` have a job"),
-            (n, false) => format!("all {n} slots of pool `{pool}` that take work have a job"),
+        let mut message = if self.stopping + self.greeting > 0 {
+            format!("no slot of pool `{pool}` is free: {}", self.taken())
+        } else {
+            self.all_work(pool)
         };
         match ahead {
             Some(Ahead { jobs: 0, .. }) => message.push_str("; this job is next"),
@@ -185,6 +187,30 @@ impl Slots {
             message.push_str(&format!("; others take none: {}", self.refusals()));
         }
         message
+    }
+
+    fn all_work(&self, pool: &PoolId) -> String {
+        match (self.working, self.refusing.is_empty()) {
+            (1, true) => format!("the only connected slot of pool `{pool}` has a job"),
+            (1, false) => format!("the only slot of pool `{pool}` that takes work has a job"),
+            (n, true) => format!("all {n} connected slots of pool `{pool}` have a job"),
+            (n, false) => format!("all {n} slots of pool `{pool}` that take work have a job"),
+        }
+    }
+
+    /// What each slot does that takes work and is not free.
+    fn taken(&self) -> String {
+        let each = [
+            (self.working, "with a job"),
+            (self.stopping, "stopping an attempt that has ended"),
+            (
+                self.greeting,
+                "connected without an answer to the greeting yet",
+            ),
+        ];
+        let some = each.iter().filter(|(slots, _)| *slots > 0);
+        let some = some.map(|(slots, what)| format!("{slots} {what}"));
+        some.collect::<Vec<_>>().join(", ")
     }
 
     fn refusals(&self) -> String {

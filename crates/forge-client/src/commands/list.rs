@@ -125,7 +125,10 @@ fn worker_line(worker: &Worker) -> String {
     let state = match (&worker.active_job, worker.connected, &worker.refuses) {
         (Some(_), true, _) => "working".to_owned(),
         (None, true, Some(reason)) => visible(reason).replace('_', " "),
-        (None, true, None) => "connected".to_owned(),
+        (None, true, None) => match worker.state.as_deref() {
+            Some(state @ ("stopping" | "greeting")) => state.to_owned(),
+            _ => "connected".to_owned(),
+        },
         (_, false, _) => "away".to_owned(),
     };
     let seen = worker.last_seen.as_deref().map(moment);

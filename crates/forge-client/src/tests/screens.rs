@@ -107,7 +107,9 @@ fn workers_of_either_shape() {
                  \"pool\":\"coding\"},\
                  {\"id\":\"worker-2\",\"connected\":true,\"last_seen\":\"2026-11-30T14:00:00Z\",\
                  \"pool\":\"coding\",\"state\":\"disk_low\",\
-                 \"refuses\":{\"reason\":\"disk_low\",\"since\":\"2026-11-30T13:00:00Z\"}},{\"id\":\"worker-1#1\",\"connected\":false,\"last_seen\":null}]";
+                 \"refuses\":{\"reason\":\"disk_low\",\"since\":\"2026-11-30T13:00:00Z\"}},\
+                 {\"id\":\"worker-3\",\"connected\":true,\"pool\":\"coding\",\"state\":\"stopping\"},\
+                 {\"id\":\"worker-1#1\",\"connected\":false,\"last_seen\":null}]";
     gate.json("GET /v1/workers", 200, items);
     gate.json("GET /v1/workers", 200, format!("{{\"items\":{items}}}"));
     let first = forge(&gate, "workers").ok();
@@ -116,6 +118,7 @@ fn workers_of_either_shape() {
     slot                         pool               state      last seen
     worker-1                     coding             connected  2026-11-30 14:00:00Z
     worker-2                     coding             disk low   2026-11-30 14:00:00Z
+    worker-3                     coding             stopping   never
     worker-1#1                                      away       never
     ");
 }

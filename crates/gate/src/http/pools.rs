@@ -40,6 +40,8 @@ struct Pool<'a> {
     connected: usize,
     working: usize,
     refusing: usize,
+    stopping: usize,
+    greeting: usize,
     ready: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_ready_at: Option<Timestamp>,
@@ -65,6 +67,8 @@ impl<'a> Pool<'a> {
             connected: count(|state| state != SlotState::Away),
             working: count(|state| state == SlotState::Working),
             refusing: count(|state| matches!(state, SlotState::Refusing(_))),
+            stopping: count(|state| state == SlotState::Stopping),
+            greeting: count(|state| state == SlotState::Greeting),
             ready: view.ready,
             oldest_ready_at: view.oldest,
             retrying: view.retrying,

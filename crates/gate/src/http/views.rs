@@ -374,7 +374,7 @@ pub(super) struct Worker<'a> {
     active_job_id: Option<&'a JobId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     active_attempt_id: Option<&'a AttemptId>,
-    /// `idle`, `working`, `away`, or why it takes no work.
+    /// `idle`, `working`, `stopping`, `greeting`, `away`, or why it takes no work.
     state: &'static str,
     /// Why it takes no work, as its Worker last said.
     #[serde(skip_serializing_if = "Option::is_none")]

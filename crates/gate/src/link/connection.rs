@@ -88,7 +88,7 @@ impl Connection {
         state.presence().connected(&slot.id, state.now());
         let control = session.controls().then(|| Control::new(&state, &slot.id));
         let bell = state.bells().of(&slot.pool).unwrap_or_default();
-        Self {
+        let connection = Self {
             state,
             slot,
             session,
@@ -97,7 +97,9 @@ impl Connection {
             asked: None,
             control,
             repeats: false,
-        }
+        };
+        connection.show_held();
+        connection
     }
 
     /// Serves the slot until one side ends it, and says why it ended.
@@ -152,6 +154,7 @@ impl Connection {
 
     /// Does the next thing.
     async fn turn(&mut self, wire: &mut Wire, bell: &Arc<Bell>) -> Next {
+        self.show_held();
         if let Some(beat) = self.due(wire) {
             return self.beat(wire, beat).await;
         }

@@ -16,6 +16,7 @@ use super::pulse::{Beat, Pulse};
 use super::wire::Wire;
 use crate::activity::Performer;
 use crate::log;
+use crate::presence::Held;
 use crate::random::{self, NoRandomness};
 use crate::state::{GateState, Refusal};
 use crate::timekeeper;
@@ -90,6 +91,22 @@ impl Connection {
         }
     }
 
+    /// Shows the operator what this connection has to finish before it takes a lease. The store knows
+    /// nothing of it: an attempt that is to stop has ended there.
+    pub(super) fn show_held(&self) {
+        let session = &self.session;
+        // A result that is said again is settled before anything new, as the greeting is.
+        let repeats = self.repeats && session.current().is_some();
+        let held = if session.is_cancelling() {
+            Some(Held::Stopping)
+        } else if session.controls() && (!session.takes_ping() || repeats) {
+            Some(Held::Greeting)
+        } else {
+            None
+        };
+        self.state.presence().held(&self.slot.id, held);
+    }
+
     /// When time brings something.
     pub(super) fn next_beat(&self) -> Option<Instant> {
         let pings = self.session.takes_ping();
@@ -149,6 +166,7 @@ impl Connection {
         match (self.session.cancel(reason), key) {
             (Ok(frame), Some(key)) => {
                 log::cancel_sent(&key, &self.slot.id, reason);
+                self.show_held();
                 if let Some(control) = &mut self.control {
                     control.ended = Some(ended);
                     control.pulse.cancelled(Instant::now());

@@ -257,3 +257,81 @@ async fn a_slot_that_takes_work_counts_beside_one_that_does_not() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+/// A slot with job control that has not answered the first ping.
+async fn greeting(rig: &Rig, slot: u16) -> crate::support::Peer {
+    let query = format!("worker_id=worker-1&slot={slot}&control_version=job_control%2Fv1");
+    let token = crate::support::WORKER;
+    let mut peer = rig.try_connect(&query, token, &[]).await.unwrap();
+    assert_eq!(peer.receive().await["type"], "ping");
+    peer
+}
+
+/// The state of the first slot, as each of the answers has it.
+async fn shown(rig: &Rig, state: &str) {
+    let worker = rig.get("/v1/workers/worker-1").await.json();
+    assert_eq!(worker["state"], state, "{worker}");
+    let pools = rig.get("/v1/pools").await.json();
+    let pool = &pools["items"][0];
+    for one in ["stopping", "greeting"] {
+        assert_eq!(pool[one], u8::from(one == state), "{pool}");
+    }
+    let metrics = rig.get("/metrics").await.body;
+    let metrics = crate::openmetrics::check(&metrics).unwrap();
+    for one in ["stopping", "greeting", "idle"] {
+        let series = format!("forge_gate_slots{{pool=\"coding\",state=\"{one}\"}}");
+        let wanted = f64::from(u8::from(one == state));
+        assert!((metrics.value(&series) - wanted).abs() < 1e-9, "{one}");
+    }
+}
+
+#[tokio::test]
+async fn a_slot_in_its_greeting_or_that_stops_an_attempt_is_not_free() {
+    let rig = Rig::start().await;
+    let job = rig.submit_text("x").await;
+    let mut worker = greeting(&rig, 0).await;
+    shown(&rig, "greeting").await;
+    is(
+        &rig,
+        &job,
+        "slots_busy",
+        "no slot of pool `coding` is free: 1 connected without an answer to the greeting yet; \
+         this job is next",
+    )
+    .await;
+    worker.send(json!({"type": "pong", "n": 1})).await;
+    let lease = worker.lease().await;
+    shown(&rig, "working").await;
+    rig.post(&format!("/v1/jobs/{job}/cancel"), "").await;
+    assert_eq!(worker.receive().await["type"], "cancel");
+    let next = rig.submit_text("y").await;
+    shown(&rig, "stopping").await;
+    is(
+        &rig,
+        &next,
+        "slots_busy",
+        "no slot of pool `coding` is free: 1 stopping an attempt that has ended; this job is next",
+    )
+    .await;
+    let mut other = rig.connect(1).await;
+    other.lease().await;
+    let third = rig.submit_text("z").await;
+    is(
+        &rig,
+        &third,
+        "slots_busy",
+        "no slot of pool `coding` is free: 1 with a job, 1 stopping an attempt that has ended; \
+         this job is next",
+    )
+    .await;
+    let gone =
+        json!({"type": "cancelled", "job_id": lease["job_id"], "attempt_id": lease["attempt_id"]});
+    worker.send(gone).await;
+    let lease = worker.lease().await;
+    assert_eq!(lease["job_id"], third.as_str());
+    worker
+        .send(crate::support::text_result(&lease, "done"))
+        .await;
+    worker.ack(&lease).await;
+    shown(&rig, "idle").await;
+}
