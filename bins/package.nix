@@ -92,7 +92,7 @@ let
           installManPage $program.1
         done
       '';
-      passthru = { inherit tests; };
+      passthru.tests = { inherit tests; };
       meta = meta // {
         description = "Takes a coding task to a commit that somebody may trust";
         mainProgram = "forge";
@@ -105,7 +105,7 @@ let
     runCommand "${name}-${common.version}"
       {
         nativeBuildInputs = lib.optional (lib.elem name needGit) makeWrapper;
-        passthru = { inherit tests; };
+        passthru.tests = { inherit tests; };
         meta = meta // {
           description = descriptions.${name} or "A program of Agent Forge";
           mainProgram = name;
