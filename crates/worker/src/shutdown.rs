@@ -34,7 +34,7 @@ pub(crate) enum Order {
 /// How the Worker ended; the exit code says which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Every job that ran was completed and delivered.
+    /// Every job that ran has come to its end: delivered, kept, or stopped for its lost lease.
     Drained,
     /// A second signal cancelled the jobs that ran.
     Cancelled,
@@ -45,7 +45,7 @@ pub(crate) enum Outcome {
 impl std::fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Self::Drained => "drained: every running job was finished",
+            Self::Drained => "drained: no job runs any more",
             Self::Cancelled => "cancelled: the running jobs were cancelled by a second signal",
             Self::Killed => "killed: the running jobs were killed",
         })

@@ -122,7 +122,7 @@ impl<C: Connect, E: Executor> Slot<'_, C, E> {
             guard: &shared.guard,
         };
         let (proved, broken) = serve(&mut link, &serving, &mut self.tenant).await;
-        say(&self.name, &broken, self.progress());
+        say(&self.name, &broken, self.tenant.as_ref());
         if proved || since.elapsed() >= PROVED_BY_AGE {
             Some(Ended::Proved)
         } else {
@@ -162,22 +162,24 @@ async fn adrift(tenant: &mut Option<Attempt>) -> std::convert::Infallible {
     }
 }
 
-fn say(slot: &str, broken: &Broken, has: Option<Progress>) {
-    let cause = std::error::Error::source(broken)
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    match (broken, has) {
-        (Broken::Drained | Broken::Killed, None) => {
+/// Says that a connection has ended, and what becomes of what the slot has.
+fn say(slot: &str, broken: &Broken, tenant: Option<&Attempt>) {
+    let cause = std::error::Error::source(broken).map(ToString::to_string);
+    let cause = cause.as_deref();
+    let Some(attempt) = tenant else {
+        if matches!(broken, Broken::Drained | Broken::Killed) {
             tracing::info!(%slot, reason = %broken, "disconnected");
+        } else {
+            tracing::warn!(%slot, reason = %broken, cause, "disconnected");
         }
-        (_, None) => tracing::warn!(%slot, reason = %broken, %cause, "disconnected"),
-        (_, Some(Progress::Running)) => {
-            tracing::warn!(%slot, reason = %broken, %cause, "disconnected, the job goes on");
-        }
-        (_, Some(_)) => {
-            tracing::warn!(%slot, reason = %broken, %cause, "disconnected, the result is kept");
-        }
-    }
+        return;
+    };
+    let fate = match attempt.progress() {
+        Progress::Running if attempt.is_called_off() => "its job is being stopped",
+        Progress::Running => "the job goes on",
+        Progress::Ended | Progress::Cleaning | Progress::Done => "the result is kept",
+    };
+    tracing::warn!(%slot, reason = %broken, cause, "disconnected, {fate}");
 }
 
 /// Says a reason once, not at every one of many fruitless attempts.

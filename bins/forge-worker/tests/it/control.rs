@@ -230,6 +230,33 @@ async fn r09_a_gate_that_is_away_for_longer_than_the_lease_loses_the_job_before_
 }
 
 #[tokio::test]
+async fn a_job_that_is_stopped_for_its_lost_lease_is_not_said_to_go_on_or_to_be_finished() {
+    let (bed, gate, mut worker, mut slot) = Bed::connected_with(fast).await;
+    slot.greet().await;
+    let sleep = unique_sleep();
+    slot.say(bed.coding_lease(&format!("sleep {sleep}"), json!([]), with_ttl(2000)))
+        .await;
+    // Nothing is read, so no heartbeat is answered.
+    let mut next = gate.accept().await;
+    let log = worker.log();
+    let said = log.lines().find(|line| line.contains("disconnected"));
+    let said = said.unwrap_or_default();
+    assert!(said.contains("its job is being stopped"), "{log}");
+    assert!(!said.contains("cause"), "there is none: {said}");
+    next.greet_tenant().await;
+    worker.signal(Signal::TERM);
+    next.say(message("lost", "")).await;
+    drop(next);
+    assert_eq!(worker.ended().await.code(), Some(0));
+    let log = worker.log();
+    assert!(
+        !log.contains("goes on") && !log.contains("finished"),
+        "{log}"
+    );
+    assert!(log.contains("drained"), "{log}");
+}
+
+#[tokio::test]
 async fn r04_a_worker_stopped_past_its_lease_leaves_no_candidate_and_is_told_so() {
     let (bed, gate, worker, mut slot) = Bed::connected_with(fast).await;
     slot.greet().await;

@@ -142,7 +142,7 @@ fn r41_a_draining_worker_finishes_its_job_and_leaves_the_next_one_untouched() {
         appliance.logs().contains("worker stopped")
     });
     let logs = appliance.logs();
-    assert!(logs.contains("every running job was finished"), "{logs}");
+    assert!(logs.contains("drained: no job runs any more"), "{logs}");
     assert_eq!(appliance.job(&first)["status"], "succeeded", "{logs}");
     let waiting = appliance.job(&second);
     assert_eq!(waiting["status"], "pending", "{waiting}{logs}");
