@@ -102,7 +102,9 @@ pub enum Attachment {
     },
     /// It has ended with a result of this slot, which may be said again.
     Ended,
-    /// It is none of this slot that goes on.
+    /// It is this slot's, and is over without a result: cancelled, or past its deadline.
+    Over,
+    /// It is none of this slot.
     Lost,
 }
 

@@ -1,8 +1,10 @@
 //! What a connection does for job control: greet and ping, stop what has ended elsewhere, go on with
 //! an attempt of an earlier connection, and take back a lease.
 
+use std::time::Duration;
+
 use digest_text::Sha256Text;
-use forge_domain::{AttemptStatus, CancelReason, JobStatus, NotAccepting, SlotId};
+use forge_domain::{AttemptStatus, CancelReason, Event, JobStatus, NotAccepting, SlotId};
 use gate_link::{Attach, AttachToken, LeaseKey, Readiness};
 use gate_store::{Attachment, StoreError};
 use jiff::Timestamp;
@@ -30,6 +32,9 @@ pub(super) struct Control {
     proof: Option<(AttachToken, Sha256Text)>,
     /// When the attempt was ended that the Worker is stopping.
     ended: Option<Instant>,
+    /// An attempt of this slot that was over when its Worker claimed it. The Worker stops it before
+    /// it answers the greeting.
+    over: Option<LeaseKey>,
 }
 
 impl Control {
@@ -39,6 +44,7 @@ impl Control {
             pulse: Pulse::new(state.pace(), Instant::now()),
             proof: None,
             ended: None,
+            over: None,
         }
     }
 
@@ -141,9 +147,41 @@ impl Connection {
         }
     }
 
-    pub(super) fn ponged(&mut self) {
-        if let Some(control) = &mut self.control {
-            control.pulse.ponged(Instant::now());
+    /// The Worker answered a ping. The first answer says too that nothing runs of an attempt that it
+    /// has lost.
+    pub(super) async fn ponged(&mut self) -> Result<(), Refusal> {
+        let Some(control) = &mut self.control else {
+            return Ok(());
+        };
+        control.pulse.ponged(Instant::now());
+        match control.over.take() {
+            Some(key) => self.over_and_gone(&key).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn over_and_gone(&self, key: &LeaseKey) -> Result<(), Refusal> {
+        // Its deadline may have passed a moment ago, and nobody has ended it yet.
+        timekeeper::expire(&self.state, self.state.now()).await?;
+        let store = self.state.store();
+        let known = self.state.judge(store.events(key.job_id).await)?;
+        let mut ended = None;
+        for entry in &known {
+            match &entry.event {
+                Event::Stopped { attempt, .. } if *attempt == key.attempt_id => return Ok(()),
+                Event::LeaseExpired { attempt, .. }
+                | Event::Cancelled {
+                    attempt: Some((attempt, _)),
+                } if *attempt == key.attempt_id => ended = Some(entry.at),
+                _ => {}
+            }
+        }
+        let took = ended.map(|at| self.state.now().duration_since(at));
+        let took = took.and_then(|took| Duration::try_from(took).ok());
+        match self.note_stopped(key, took.unwrap_or_default()).await {
+            // A clock that was set back: it lives on until it has run out again.
+            Err(Refusal::Store(StoreError::Refused(_))) => Ok(()),
+            other => other,
         }
     }
 
@@ -240,7 +278,10 @@ impl Connection {
                 self.repeats = true;
                 self.session.attached(0)
             }
-            Attachment::Lost => {
+            lost @ (Attachment::Over | Attachment::Lost) => {
+                if let (Attachment::Over, Some(control)) = (lost, &mut self.control) {
+                    control.over = Some(key.clone());
+                }
                 log::attach_refused(&key, &self.slot.id);
                 self.session.lost()
             }
@@ -302,17 +343,19 @@ impl Connection {
             control.pulse.stopped();
             control.ended.take()
         });
-        log::attempt_stopped(
-            key,
-            &self.slot.id,
-            ended.map(|at| at.elapsed()).unwrap_or_default(),
-        );
+        let took = ended.map(|at| at.elapsed()).unwrap_or_default();
+        self.note_stopped(key, took).await
+    }
+
+    async fn note_stopped(&self, key: &LeaseKey, took: Duration) -> Result<(), Refusal> {
         let (slot, now) = (self.slot.id.clone(), self.state.now());
         let noted = self
             .state
             .store()
             .stopped(key.job_id, key.attempt_id, slot, now);
-        self.state.judge(noted.await)
+        self.state.judge(noted.await)?;
+        log::attempt_stopped(key, &self.slot.id, took);
+        Ok(())
     }
 }
 

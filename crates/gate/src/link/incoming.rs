@@ -106,7 +106,7 @@ impl Connection {
                 Ok(Stored::Silently)
             }
             Request::Pong => {
-                self.ponged();
+                self.ponged().await?;
                 Ok(Stored::Silently)
             }
             Request::Heartbeat(key) => {

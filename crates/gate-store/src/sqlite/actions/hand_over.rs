@@ -41,7 +41,7 @@ pub(in crate::sqlite) fn attach(
         AttemptStatus::Succeeded
         | AttemptStatus::TerminalFailed
         | AttemptStatus::RetryableFailed => return Ok(Attachment::Ended),
-        AttemptStatus::Expired | AttemptStatus::Cancelled => return Ok(Attachment::Lost),
+        AttemptStatus::Expired | AttemptStatus::Cancelled => return Ok(Attachment::Over),
     }
     let row = session.job(job)?;
     let step = match row
@@ -50,7 +50,7 @@ pub(in crate::sqlite) fn attach(
     {
         Ok(step) => step,
         // It is about to be ended.
-        Err(Refused::DeadlinePassed) => return Ok(Attachment::Lost),
+        Err(Refused::DeadlinePassed) => return Ok(Attachment::Over),
         Err(refused) => return Err(inconsistent("a live attempt", refused)),
     };
     let deadline = step

@@ -117,12 +117,14 @@ async fn r12_only_the_slot_with_the_token_of_a_live_attempt_goes_on(store: &dyn 
         attempt: attempt_id(),
         ..holder.clone()
     };
+    let late = store.attach(lease.job, holder.clone(), token("t"), at(TTL));
+    assert_eq!(late.await.unwrap(), Attachment::Over);
     for (job, holder, proof, now) in [
         (lease.job, holder.clone(), "u", 2),
+        (lease.job, holder.clone(), "u", TTL),
         (lease.job, other.holder(&lease), "t", 2),
         (lease.job, unknown, "t", 2),
         (job_id(), holder.clone(), "t", 2),
-        (lease.job, holder.clone(), "t", TTL),
     ] {
         let attached = store.attach(job, holder, token(proof), at(now)).await;
         assert_eq!(attached.unwrap(), Attachment::Lost, "{proof} at {now}");
@@ -222,7 +224,9 @@ async fn an_attempt_that_ended_without_a_result_is_lost(store: &dyn Store) {
     for (lease, proof) in [(lease, "t"), (second, "u")] {
         let holder = new.holder(&lease);
         let attached = store.attach(lease.job, holder.clone(), token(proof), at(TTL + 3));
-        assert_eq!(attached.await.unwrap(), Attachment::Lost);
+        assert_eq!(attached.await.unwrap(), Attachment::Over);
+        let wrong = store.attach(lease.job, holder.clone(), token("v"), at(TTL + 3));
+        assert_eq!(wrong.await.unwrap(), Attachment::Lost);
         let evidence =
             store.bind_evidence(lease.job, holder, batch(vec![passed(0, None)]), at(TTL + 3));
         assert!(evidence.await.unwrap_err().is_refusal());

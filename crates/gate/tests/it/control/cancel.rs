@@ -10,6 +10,18 @@ use super::{
 };
 use crate::support::{Rig, candidate, evidence, heartbeat, text_result};
 
+/// Waits until the journal of a job has an entry of this kind.
+async fn until_entry(rig: &Rig, job: &str, kind: &str) {
+    let wait = async {
+        while !journal(rig, job).await.iter().any(|one| one == kind) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(crate::support::PATIENCE, wait)
+        .await
+        .unwrap();
+}
+
 async fn cancel(rig: &Rig, job: &str) -> Value {
     let reply = rig.post(&format!("/v1/jobs/{job}/cancel"), "").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -185,8 +197,21 @@ async fn an_attempt_whose_worker_is_away_is_told_of_its_end_when_it_comes_back()
     cancel(&rig, &job).await;
     worker.send(super::attach(&lease)).await;
     assert_eq!(worker.receive().await["type"], "lost");
-    // An attempt that was attached is stopped as any other.
+    assert_eq!(
+        journal(&rig, &job).await,
+        ["submitted", "leased", "cancelled"]
+    );
+    // The pong says that nothing of it runs.
     worker.send(pong(1)).await;
+    until_journal(&rig, &job, "attempt_stopped").await;
+    // Once is enough, whatever a Worker claims again.
+    drop(worker);
+    let mut worker = connect(&rig, 0).await;
+    worker.send(super::attach(&lease)).await;
+    assert_eq!(worker.receive().await["type"], "lost");
+    worker.send(pong(1)).await;
+    let ended = job;
+    // An attempt that was attached is stopped as any other.
     let job = rig.submit_text("y").await;
     let lease = worker.lease().await;
     drop(worker);
@@ -197,6 +222,71 @@ async fn an_attempt_whose_worker_is_away_is_told_of_its_end_when_it_comes_back()
     told_to_stop(&mut worker, &lease, "operator").await;
     worker.send(cancelled(&lease)).await;
     until_journal(&rig, &job, "attempt_stopped").await;
+    assert_eq!(
+        journal(&rig, &ended).await,
+        ["submitted", "leased", "cancelled", "attempt_stopped"]
+    );
+}
+
+#[tokio::test]
+async fn r04_an_attempt_that_expired_while_its_worker_was_away_is_noted_as_stopped() {
+    // Whether the timekeeper has ended it, or the Worker comes first.
+    for swept in [true, false] {
+        let rig = Rig::start_with(|config| {
+            if !swept {
+                config["lease_poll_interval"] = json!("1m");
+                config["recovery_interval"] = json!("30s");
+            }
+        })
+        .await;
+        let job = rig.submit_text("x").await;
+        let mut worker = greeted(&rig, 0).await;
+        let lease = worker.lease().await;
+        drop(worker);
+        if swept {
+            rig.pass(31 * SECOND).await;
+            rig.until(&job, "retry_wait").await;
+        } else {
+            rig.clock.advance(30 * SECOND);
+        }
+        let mut worker = connect(&rig, 0).await;
+        worker.send(super::attach(&lease)).await;
+        assert_eq!(worker.receive().await["type"], "lost");
+        assert!(
+            !journal(&rig, &job)
+                .await
+                .contains(&"attempt_stopped".to_owned())
+        );
+        worker.send(pong(1)).await;
+        until_entry(&rig, &job, "attempt_stopped").await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_never_the_slots_is_not_noted_as_stopped() {
+    let (rig, job, worker, lease) = leased().await;
+    drop(worker);
+    let mut other = connect(&rig, 1).await;
+    cancel(&rig, &job).await;
+    // Another slot with the right token, and the right slot with a wrong one.
+    other.send(super::attach(&lease)).await;
+    assert_eq!(other.receive().await["type"], "lost");
+    other.send(pong(1)).await;
+    let mut worker = connect(&rig, 0).await;
+    let mut wrong = super::attach(&lease);
+    wrong["attach_token"] = json!("0".repeat(32));
+    worker.send(wrong).await;
+    assert_eq!(worker.receive().await["type"], "lost");
+    worker.send(pong(1)).await;
+    // Both have been heard.
+    rig.submit_text("next").await;
+    rig.submit_text("next").await;
+    other.lease().await;
+    worker.lease().await;
+    assert_eq!(
+        journal(&rig, &job).await,
+        ["submitted", "leased", "cancelled"]
+    );
 }
 
 #[tokio::test]
