@@ -129,7 +129,9 @@ fn worker_line(worker: &Worker) -> String {
             Some(state @ ("stopping" | "greeting")) => state.to_owned(),
             _ => "connected".to_owned(),
         },
-        (_, false, _) => "away".to_owned(),
+        // Who has left mostly left for what it had said.
+        (_, false, Some(reason)) => format!("away, left {}", visible(reason).replace('_', " ")),
+        (_, false, None) => "away".to_owned(),
     };
     let seen = worker.last_seen.as_deref().map(moment);
     worker_row([
@@ -143,9 +145,9 @@ fn worker_line(worker: &Worker) -> String {
 fn worker_row([id, pool, state, seen]: [&str; 4]) -> String {
     let row = format!(
         "{} {} {} {}",
-        cell(id, 28),
-        cell(pool, 18),
-        cell(state, 10),
+        cell(id, 22),
+        cell(pool, 15),
+        cell(state, 19),
         cell(seen, 20)
     );
     row.trim_end().to_owned()

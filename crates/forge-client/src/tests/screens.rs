@@ -109,17 +109,20 @@ fn workers_of_either_shape() {
                  \"pool\":\"coding\",\"state\":\"disk_low\",\
                  \"refuses\":{\"reason\":\"disk_low\",\"since\":\"2026-11-30T13:00:00Z\"}},\
                  {\"id\":\"worker-3\",\"connected\":true,\"pool\":\"coding\",\"state\":\"stopping\"},\
+                 {\"id\":\"worker-4\",\"connected\":false,\"pool\":\"coding\",\"state\":\"away\",\
+                 \"refuses\":{\"reason\":\"disk_low\",\"since\":\"2026-11-30T13:00:00Z\"}},\
                  {\"id\":\"worker-1#1\",\"connected\":false,\"last_seen\":null}]";
     gate.json("GET /v1/workers", 200, items);
     gate.json("GET /v1/workers", 200, format!("{{\"items\":{items}}}"));
     let first = forge(&gate, "workers").ok();
     assert_eq!(first, forge(&gate, "workers").ok());
     insta::assert_snapshot!(first, @r"
-    slot                         pool               state      last seen
-    worker-1                     coding             connected  2026-11-30 14:00:00Z
-    worker-2                     coding             disk low   2026-11-30 14:00:00Z
-    worker-3                     coding             stopping   never
-    worker-1#1                                      away       never
+    slot                   pool            state               last seen
+    worker-1               coding          connected           2026-11-30 14:00:00Z
+    worker-2               coding          disk low            2026-11-30 14:00:00Z
+    worker-3               coding          stopping            never
+    worker-4               coding          away, left disk low never
+    worker-1#1                             away                never
     ");
 }
 
