@@ -4,6 +4,33 @@
 let
   inStore = path: lib.hasPrefix builtins.storeDir (toString path);
 
+  # Another spelling of a place, such as `//nix/store` or `/run/../nix/store`, is not looked at but refused.
+  isNormal =
+    path:
+    !lib.any (
+      part:
+      lib.elem part [
+        ""
+        "."
+        ".."
+      ]
+    ) (lib.splitString "/" (lib.removePrefix "/" (toString path)));
+
+  normalMessage = option: path: ''
+    `${option}' is `${toString path}', which is not in normal form:
+    write it without `.', `..', doubled slashes and a slash at its end.'';
+
+  secretAssertions = option: path: [
+    {
+      assertion = !inStore path;
+      message = storeMessage option;
+    }
+    {
+      assertion = isNormal path;
+      message = normalMessage option path;
+    }
+  ];
+
   storeMessage = option: ''
     `${option}' lies in the Nix store, which every user of this machine can read.
     Name a file outside of it, such as one made by agenix or sops-nix, as a string.'';
@@ -31,12 +58,11 @@ rec {
   publicFile = path: if lib.isPath path then "${path}" else toString path;
 
   # `files`: a list of { id, option, path, public ? false }.
-  assertions = map (file: {
-    assertion = file.public or false || !inStore file.path;
-    message = storeMessage file.option;
-  });
+  assertions = lib.concatMap (
+    file: lib.optionals (!(file.public or false)) (secretAssertions file.option file.path)
+  );
 
-  # Free settings may name secrets too: every `*_file` or `key` with a place in the store is refused.
+  # Free settings may name secrets too: every `*_file` or `key` is held to the same.
   # Authorities are public.
   settingsAssertions =
     option: settings:
@@ -48,8 +74,8 @@ rec {
           lib.concatLists (
             lib.mapAttrsToList (
               name: each:
-              if isSecret name && (lib.isString each || lib.isPath each) && inStore each then
-                [ "${path}.${name}" ]
+              if isSecret name && (lib.isString each || lib.isPath each) then
+                secretAssertions "${path}.${name}" each
               else
                 found "${path}.${name}" each
             ) value
@@ -59,10 +85,7 @@ rec {
         else
           [ ];
     in
-    map (path: {
-      assertion = false;
-      message = storeMessage path;
-    }) (found option settings);
+    found option settings;
 
   loadCredential = map (file: "${file.id}:${file.path}");
 

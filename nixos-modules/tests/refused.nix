@@ -156,6 +156,33 @@ in
       // {
         says = ".token_file' lies in the Nix store";
       };
+    secret-in-settings-by-another-spelling =
+      also gate {
+        services.forge-gate.settings.workers = [
+          {
+            id = "worker-9";
+            pool = "coding";
+            concurrency = 1;
+            token_file = "/nix/../nix/store/token";
+          }
+        ];
+      }
+      // {
+        says = ".token_file' is `/nix/../nix/store/token', which is not in normal form";
+      };
+    token-with-two-slashes =
+      also gate { services.forge-gate.workers.worker-2.tokenFile = "//nix/store/token"; }
+      // {
+        says = "`services.forge-gate.workers.worker-2.tokenFile' is `//nix/store/token', which is not in normal form";
+      };
+    operator-token-with-a-dot = {
+      module.programs.forge = {
+        enable = true;
+        gateUrl = "https://gate.example";
+        ownerTokenFile = "/nix/./store/token";
+      };
+      says = "`programs.forge.ownerTokenFile' is `/nix/./store/token', which is not in normal form";
+    };
     half-of-tls = also gate { services.forge-gate.tls.keyFile = "/run/secrets/key"; } // {
       says = "`services.forge-gate.tls.certificateFile' and `services.forge-gate.tls.keyFile' belong together";
     };

@@ -169,6 +169,12 @@ in
   inherit escapeShellArg;
   escapeShellArgs = concatMapStringsSep " " escapeShellArg;
   optionalString = condition: text: if condition then text else "";
+  removePrefix =
+    prefix: text:
+    if hasPrefix prefix text then
+      substring (stringLength prefix) (stringLength text - stringLength prefix) text
+    else
+      text;
   removeSuffix =
     suffix: text:
     if hasSuffix suffix text then substring 0 (stringLength text - stringLength suffix) text else text;
