@@ -17,7 +17,7 @@ let
     ;
 
   cfg = config.services.agent-forge;
-  gate = config.services.forge-gate;
+  inherit (config.programs.forge) gateUrl;
   place = "/var/lib/agent-forge";
 
   execution = {
@@ -110,7 +110,8 @@ in
       tokenFile = mkDefault "${place}/worker";
       settings = {
         id = "local";
-        gate_url = mkDefault "ws://127.0.0.1:${lib.last (lib.splitString ":" gate.settings.listen)}";
+        # http becomes ws, https wss; without an address the operator's option is asked for
+        gate_url = mkIf (gateUrl != null) (mkDefault "ws${lib.removePrefix "http" gateUrl}");
         inherit (cfg) concurrency;
         repository_roots = lib.unique (
           [ "/var/lib/forge-worker/repositories" ]

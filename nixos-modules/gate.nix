@@ -50,6 +50,29 @@ let
   host = lib.elemAt listen 0;
   port = lib.toInt (lib.elemAt listen 1);
   isAddress = builtins.match "[0-9.]*|\\[[0-9a-fA-F:.]+]" host != null;
+  everywhere = lib.elem host [
+    ""
+    "0.0.0.0"
+    "[::]"
+  ];
+
+  # How clients on this machine reach it; null where only the certificate could say.
+  authority =
+    if port == 0 then
+      null
+    else if !isAddress then
+      host
+    else if cfg.tls.keyFile == null then
+      if host == "[::]" then
+        "[::1]"
+      else if everywhere then
+        "127.0.0.1"
+      else
+        host
+    else if everywhere && config.networking.hostName != "" then
+      config.networking.hostName
+    else
+      null;
 in
 {
   imports = [ ./operator.nix ];
@@ -281,10 +304,10 @@ in
 
     # The owner's token stays where it is: `programs.forge.ownerTokenFile` says who may read it.
     programs.forge.gateUrl = mkDefault (
-      if cfg.tls.keyFile != null then
-        "https://${config.networking.hostName}:${toString port}"
+      if authority == null then
+        null
       else
-        "http://127.0.0.1:${toString port}"
+        "http${lib.optionalString (cfg.tls.keyFile != null) "s"}://${authority}:${toString port}"
     );
   };
 }

@@ -7,6 +7,7 @@
 }:
 let
   inherit (lib)
+    literalExpression
     mkEnableOption
     mkIf
     mkOption
@@ -40,9 +41,13 @@ in
     package = mkPackageOption pkgs "forge" { };
 
     gateUrl = mkOption {
-      type = types.strMatching "https?://[^ \"$\\`]+";
+      type = types.nullOr (types.strMatching "https?://[^ \"$\\`]+");
+      default = null;
+      defaultText = literalExpression "what `services.forge-gate` says, if it is enabled and a name or address follows from it";
       example = "https://gate.example:8443";
-      description = "Where the Gate is.";
+      description = ''
+        Where the Gate is. With TLS on one address it must be given: the name is that of the certificate.
+      '';
     };
 
     ownerTokenFile = common.mkSecretOption {
@@ -62,7 +67,13 @@ in
   };
 
   config = mkIf cfg.enable {
-    assertions = lib.optionals (cfg.ownerTokenFile != null) (
+    assertions = [
+      {
+        assertion = cfg.gateUrl != null;
+        message = "`programs.forge.gateUrl' must be set: no Gate of this machine tells it (`services.forge-gate.settings.listen' with TLS is one address, port 0, or the machine has no name).";
+      }
+    ]
+    ++ lib.optionals (cfg.ownerTokenFile != null) (
       common.assertions [
         {
           id = "owner";

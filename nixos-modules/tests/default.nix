@@ -106,6 +106,29 @@ in
     else
       pkgs.runCommand "modules-firewall" { } "touch $out";
 
+  # Operator's command and Worker of one machine look for the Gate where it is.
+  modules-urls =
+    let
+      found = lib.mapAttrs (
+        _: module:
+        let
+          config = evaluate module;
+        in
+        [
+          config.programs.forge.gateUrl
+          config.services.forge-worker.settings.gate_url
+        ]
+      ) cases.urls;
+      wanted = lib.mapAttrs (url: _: [
+        url
+        "ws${lib.removePrefix "http" url}"
+      ]) cases.urls;
+    in
+    if found != wanted then
+      throw "the modules look for the Gate elsewhere: ${builtins.toJSON found}"
+    else
+      pkgs.runCommand "modules-urls" { } "touch $out";
+
   modules-accepted = pkgs.runCommand "modules-accepted" { } ''
     ${lib.concatMapStringsSep "\n" (config: "echo ${config.system.build.toplevel} >>$out") (
       map evaluate (lib.attrValues cases.accepted)

@@ -81,6 +81,37 @@ in
     };
   };
 
+  # Where the appliance's own clients look for the Gate, by what it listens on.
+  urls =
+    let
+      tls = {
+        certificateFile = "/etc/forge/cert.pem";
+        keyFile = "/run/secrets/forge.key";
+      };
+      at = listen: more: {
+        imports = [ appliance ];
+        networking.hostName = "forge";
+        services.forge-gate = {
+          settings.listen = listen;
+        }
+        // more;
+      };
+    in
+    {
+      "http://127.0.0.1:7071" = at "127.0.0.1:7071" { };
+      "http://127.0.0.1:7072" = at ":7072" { };
+      "http://127.0.0.1:7073" = at "0.0.0.0:7073" { };
+      "http://[::1]:7074" = at "[::]:7074" { };
+      "http://192.0.2.5:7075" = at "192.0.2.5:7075" { };
+      "http://localhost:7076" = at "localhost:7076" { };
+      "https://forge:7077" = at "0.0.0.0:7077" { inherit tls; };
+      "https://gate.example:7078" = at "gate.example:7078" { inherit tls; };
+      "https://given.example" = {
+        imports = [ (at "192.0.2.5:7079" { inherit tls; }) ];
+        programs.forge.gateUrl = "https://given.example";
+      };
+    };
+
   # by Nix, before anything is built
   evaluation = {
     unknown-option = also gate { services.forge-gate.prot = 1; } // {
@@ -183,6 +214,19 @@ in
       };
       says = "`programs.forge.ownerTokenFile' is `/nix/./store/token', which is not in normal form";
     };
+    no-gate-url = {
+      module.programs.forge.enable = true;
+      says = "`programs.forge.gateUrl' must be set";
+    };
+    certificate-for-one-address =
+      also appliance {
+        services.forge-gate.settings.listen = "192.0.2.5:8443";
+        services.forge-gate.tls.certificateFile = "/etc/forge/cert.pem";
+        services.forge-gate.tls.keyFile = "/run/secrets/key";
+      }
+      // {
+        says = "`programs.forge.gateUrl' must be set";
+      };
     half-of-tls = also gate { services.forge-gate.tls.keyFile = "/run/secrets/key"; } // {
       says = "`services.forge-gate.tls.certificateFile' and `services.forge-gate.tls.keyFile' belong together";
     };
