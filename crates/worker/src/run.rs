@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::io;
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -55,10 +56,7 @@ pub(crate) fn run(
         heartbeat_interval: config.heartbeat_interval,
         stop: Stop::default(),
         results: Arc::new(results),
-        guard: DiskGuard::new(
-            vec![host.worktree_root.clone(), host.state_dir.clone()],
-            config.min_free_bytes,
-        ),
+        guard: DiskGuard::new(written(&host), config.min_free_bytes),
         executor: JobRunner::new(config.clone(), host, wrapper),
     };
     let outcome = runtime.block_on(serve(config, shared, kept))?;
@@ -67,6 +65,15 @@ pub(crate) fn run(
     drop(owned);
     tracing::info!(%outcome, "worker stopped");
     Ok(outcome)
+}
+
+/// Where a job, its plugin and its result write.
+fn written(host: &Host) -> Vec<PathBuf> {
+    vec![
+        host.worktree_root.clone(),
+        host.runtime_root.clone(),
+        host.state_dir.clone(),
+    ]
 }
 
 async fn serve(
@@ -209,5 +216,31 @@ async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant.into()).await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_wanted_wherever_a_job_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        fs_err::write(&token, "token").unwrap();
+        let host = Host {
+            repository_roots: vec!["/roots".into()],
+            worktree_root: "/worktrees".into(),
+            runtime_root: "/runtime".into(),
+            state_dir: "/state".into(),
+            repositories: BTreeMap::new(),
+            token: cli_shell::Secret::from_file(&token).unwrap(),
+            environment: BTreeMap::new(),
+            git: "/git".into(),
+        };
+        let written = written(&host);
+        for folder in [&host.worktree_root, &host.runtime_root, &host.state_dir] {
+            assert!(written.contains(folder), "{}", folder.display());
+        }
     }
 }

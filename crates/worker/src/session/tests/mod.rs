@@ -344,7 +344,13 @@ impl Life {
             ..ConnectQuery::new(slot())
         };
         #[expect(clippy::disallowed_methods, reason = "each test awaits the handle")]
-        let ended = tokio::spawn(supervise(shared, query, kept.pop()));
+        let ended = tokio::spawn(async move {
+            let guard = shared.guard.clone();
+            tokio::select! {
+                never = guard.keep_looking() => match never {},
+                () = supervise(shared, query, kept.pop()) => {}
+            }
+        });
         Self {
             links,
             stop,

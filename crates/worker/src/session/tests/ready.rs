@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::disk_guard::{EVERY, Look, PATIENCE};
 
 const ACCEPTS: &str = "{\"type\":\"ready\",\"accepting\":true}\n";
 
@@ -14,7 +15,10 @@ fn declined(reason: &str) -> String {
 fn disk() -> (Arc<AtomicBool>, DiskGuard) {
     let full = Arc::new(AtomicBool::new(false));
     let look = Arc::clone(&full);
-    let probe = move || look.load(Ordering::Relaxed).then(|| "full".to_owned());
+    let probe = move || -> Look {
+        let short = look.load(Ordering::Relaxed).then(|| "full".to_owned());
+        Box::pin(std::future::ready(Ok(short)))
+    };
     (full, DiskGuard::with_probe(Some(Arc::new(probe))))
 }
 
@@ -141,7 +145,6 @@ async fn a_signal_between_result_and_acknowledgement_declines_the_next_lease() {
 async fn a_full_disk_is_said_before_the_greeting_is_answered_and_taken_back() {
     let (full, guard) = disk();
     full.store(true, Ordering::Relaxed);
-    let looks = guard.clone();
     let life = Life::with(
         [Job::new(1, text("x"))],
         guard,
@@ -153,33 +156,51 @@ async fn a_full_disk_is_said_before_the_greeting_is_answered_and_taken_back() {
     assert_eq!(gate.text().await, pong(1));
     gate.say(controlled());
     assert_eq!(gate.text().await, declined("disk_low"));
-    let watched = async {
-        full.store(false, Ordering::Relaxed);
-        assert_eq!(gate.text().await, ACCEPTS);
-        gate.say(controlled());
-        assert_eq!(gate.text().await, result("x"));
-        full.store(true, Ordering::Relaxed);
-        gate.say(ack());
-        assert_eq!(gate.text().await, refuses("disk_low"));
-        life.stop.drain();
-        assert_eq!(gate.text().await, refuses("draining"));
-    };
-    tokio::select! {
-        never = looks.keep_looking() => match never {},
-        () = watched => {}
-    }
+    full.store(false, Ordering::Relaxed);
+    assert_eq!(gate.text().await, ACCEPTS);
+    gate.say(controlled());
+    assert_eq!(gate.text().await, result("x"));
+    full.store(true, Ordering::Relaxed);
+    gate.say(ack());
+    assert_eq!(gate.text().await, refuses("disk_low"));
+    life.stop.drain();
+    assert_eq!(gate.text().await, refuses("draining"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_fills_up_while_idle_is_noticed_with_the_lease_at_the_latest() {
+async fn a_disk_that_fills_up_while_idle_is_noticed_at_the_next_look() {
     let (full, guard) = disk();
     let life = Life::with([], guard, tempfile::tempdir().unwrap());
     let mut gate = life.greeted().await;
     full.store(true, Ordering::Relaxed);
-    gate.say(controlled());
+    let since = Instant::now();
     assert_eq!(gate.text().await, refuses("disk_low"));
+    assert!(since.elapsed() <= EVERY);
+    gate.say(controlled());
     assert_eq!(gate.text().await, declined("disk_low"));
     assert!(life.log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_system_that_hangs_silences_no_slot() {
+    let hangs = || -> Look { Box::pin(pending()) };
+    let guard = DiskGuard::with_probe(Some(Arc::new(hangs)));
+    let life = Life::with(
+        [Job::new(1, text("x"))],
+        guard,
+        tempfile::tempdir().unwrap(),
+    );
+    let since = Instant::now();
+    let mut gate = life.greeted().await;
+    assert!(since.elapsed() <= PATIENCE);
+    let since = Instant::now();
+    gate.say(ping(2));
+    assert_eq!(gate.text().await, pong(2));
+    gate.say(ping(3));
+    assert_eq!(gate.text().await, pong(3));
+    assert_eq!(since.elapsed(), Duration::ZERO);
+    gate.say(controlled());
+    assert_eq!(gate.text().await, result("x"));
 }
 
 #[tokio::test(start_paused = true)]
