@@ -223,6 +223,7 @@ impl Slots {
 fn refusal_words(reason: &'static str) -> &'static str {
     match reason {
         "disk_low" => "low on disk space",
+        // No Worker of this project sends it.
         "paused" => "paused at the Worker",
         other => other,
     }
