@@ -94,6 +94,8 @@ impl Bed {
             "token_env": "TEST_WORKER_TOKEN",
             "heartbeat_interval": "1s",
             "concurrency": 1,
+            // So that what is in the folders is of a job.
+            "prepared_workspaces": 0,
             "repository_roots": [path("repositories")],
             "worktree_root": path("worktrees"),
             "runtime_root": path("runtime"),

@@ -249,6 +249,21 @@ async fn the_token_is_gone_from_the_environment_of_the_worker_too() {
 }
 
 #[tokio::test]
+async fn unless_told_otherwise_the_next_workspace_is_made_while_the_slot_idles() {
+    let change = |bed: &mut Bed| {
+        let config = bed.config.as_object_mut().unwrap();
+        config.remove("prepared_workspaces");
+    };
+    let (bed, _gate, mut worker, mut slot) = Bed::connected_with(change).await;
+    let lease = bed.coding_lease("echo x > answer.txt", json!([]), |_| {});
+    assert!(slot.run(lease).await.1.contains("candidate_sha"));
+    crate::bed::until("a workspace made ahead", || bed.leftovers().len() == 2).await;
+    worker.signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.ended().await.code(), Some(0));
+    assert!(bed.in_folders().is_empty(), "{:?}", bed.in_folders());
+}
+
+#[tokio::test]
 async fn workspaces_made_ahead_serve_later_jobs_also_at_another_base() {
     let change = |bed: &mut Bed| bed.config["prepared_workspaces"] = json!(1);
     let (mut bed, _gate, mut worker, mut slot) = Bed::connected_with(change).await;

@@ -39,6 +39,8 @@ fn r03_r37_a_killed_worker_leaves_nothing_running_and_the_job_succeeds() {
     assert_eq!(result["attempts"][0]["status"], "expired", "{result}");
     assert_eq!(result["attempts"][1]["status"], "succeeded", "{result}");
     wait_until("nothing of either attempt runs", || running(&mark) == 0);
+    // One that stops also removes what it had made ahead.
+    assert_eq!(appliance.drain_worker(), Some(0));
     assert_eq!(left_in(&appliance, "trees"), 0, "workspaces are swept");
     assert_eq!(
         left_in(&appliance, "runtime"),

@@ -13,8 +13,8 @@ use url::Url;
 
 use super::paths::overlap;
 use super::{
-    DEFAULT_DRAIN_TIMEOUT, DEFAULT_MIN_FREE_BYTES, GateAddress, HostPath, PluginEntry, TokenSource,
-    WorkerConfig,
+    DEFAULT_DRAIN_TIMEOUT, DEFAULT_MIN_FREE_BYTES, DEFAULT_PREPARED_WORKSPACES, GateAddress,
+    HostPath, PluginEntry, TokenSource, WorkerConfig,
 };
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -50,7 +50,7 @@ pub(super) fn config(mut fields: Fields) -> Result<WorkerConfig, FieldError> {
         prepared_workspaces: if fields.contains("prepared_workspaces") {
             small_number(&mut fields, "prepared_workspaces", 0, 16)?
         } else {
-            0
+            DEFAULT_PREPARED_WORKSPACES
         },
         state_dir: fields.opt_parse("state_dir")?,
         min_free_bytes: if fields.contains("min_free_bytes") {

@@ -28,6 +28,9 @@ pub const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// What must be free where the Worker writes before it takes a lease, unless the file says so.
 pub const DEFAULT_MIN_FREE_BYTES: u64 = 256 << 20;
 
+/// How many workspaces are made ahead for each repository in use, unless the file says so.
+const DEFAULT_PREPARED_WORKSPACES: u16 = 1;
+
 /// A configuration file that has been judged on its own.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
@@ -65,8 +68,8 @@ pub struct WorkerConfig {
     pub prepared_workspaces: u16,
     /// Where undelivered results are kept, if not in a folder of its own in `worktree_root`.
     pub state_dir: Option<HostPath>,
-    /// What must be free in `worktree_root` and `state_dir` before a lease is taken; 0 asks
-    /// for nothing.
+    /// What must be free in `worktree_root`, `runtime_root` and `state_dir` before a lease is
+    /// taken; 0 asks for nothing.
     pub min_free_bytes: u64,
 }
 
