@@ -203,10 +203,7 @@ impl Slots {
         let each = [
             (self.working, "with a job"),
             (self.stopping, "stopping an attempt that has ended"),
-            (
-                self.greeting,
-                "connected without an answer to the greeting yet",
-            ),
+            (self.greeting, "connected and still in its greeting"),
         ];
         let some = each.iter().filter(|(slots, _)| *slots > 0);
         let some = some.map(|(slots, what)| format!("{slots} {what}"));

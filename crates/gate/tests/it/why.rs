@@ -295,7 +295,7 @@ async fn a_slot_in_its_greeting_or_that_stops_an_attempt_is_not_free() {
         &rig,
         &job,
         "slots_busy",
-        "no slot of pool `coding` is free: 1 connected without an answer to the greeting yet; \
+        "no slot of pool `coding` is free: 1 connected and still in its greeting; \
          this job is next",
     )
     .await;
