@@ -67,6 +67,8 @@ class Shell:
         self._sink = sink
         self._watch = watch
         self._buffer = bytearray()
+        # Answers that are still to come; whoever waited for the earlier ones was interrupted.
+        self._owed = 0
 
     def hello(self, seconds: float) -> str:
         """Waits for the agent of a boot and returns the id of that boot."""
@@ -74,14 +76,21 @@ class Shell:
         word, _, boot = line.partition(b" ")
         if word != b"hello":
             raise ShellError(f"instead of a greeting the agent said {line[:200]!r}")
+        self._owed = 0
         return boot.decode(errors="replace")
 
     def run(self, command: str, seconds: int) -> Reply:
         """Runs a command that the machine ends after `seconds`."""
         self._watch.check()
-        self._send(request(command, seconds))
+        asked = request(command, seconds)
+        self._owed += 1
+        self._send(asked)
         until = time.monotonic() + seconds + ANSWER_SECONDS
-        return reply(self._line(until, f"no answer to {command!r}"))
+        while True:
+            answer = reply(self._line(until, f"no answer to {command!r}"))
+            self._owed -= 1
+            if self._owed == 0:
+                return answer
 
     def _send(self, line: bytes) -> None:
         left = memoryview(line)

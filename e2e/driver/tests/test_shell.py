@@ -59,6 +59,14 @@ class Talk(unittest.TestCase):
             self.shell.run("sleep 900", 900)
         self.assertLess(time.monotonic() - begun, 60)
 
+    def test_the_answer_to_an_interrupted_command_is_not_that_to_the_next(self) -> None:
+        threading.Timer(0.05, self.watch.report, ("gate", "gone")).start()
+        with self.assertRaises(MachineDied):
+            self.shell.run("sleep 900", 900)
+        self.watch.clear()
+        self.agent.sendall(b"done b2xk 1 \ndone bmV3 0 \n")
+        self.assertEqual(self.shell.run("echo new", 9), Reply(0, "new", ""))
+
     def test_a_dead_machine_gets_no_command(self) -> None:
         self.watch.report("gate", "gone")
         with self.assertRaises(MachineDied):
