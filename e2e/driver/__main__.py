@@ -6,9 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from . import image, nodes, nspawn
+from .deadline import SECONDS, DeadlinePassed, deadline
 from .log import say
 from .machine import Machine
 from .nspawn import Nspawn
@@ -41,7 +43,12 @@ def main() -> int:
             prepare(options)
             enter()
         return inside(options)
-    except (image.ImageError, nodes.ScenarioError, subprocess.CalledProcessError) as error:
+    except (
+        DeadlinePassed,
+        image.ImageError,
+        nodes.ScenarioError,
+        subprocess.CalledProcessError,
+    ) as error:
         print(f"e2e: {error}", file=sys.stderr)
         return 2
 
@@ -53,7 +60,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--backend", choices=("nspawn", "qemu"), default="nspawn")
     parser.add_argument("--cache", type=Path, required=True, help="where images are kept")
     parser.add_argument("--logs", type=Path, required=True, help="where logs and results go")
+    parser.add_argument(
+        "--deadline",
+        type=seconds,
+        default=SECONDS,
+        metavar="SECONDS",
+        help="what the whole run may take (default: %(default)s)",
+    )
     return parser.parse_args()
+
+
+def seconds(text: str) -> int:
+    """Reads a time of the command line."""
+    value = int(text)
+    if not 1 <= value <= 7 * 24 * 3600:
+        raise argparse.ArgumentTypeError("1 to 604800 seconds are possible")
+    return value
 
 
 def prepare(options: argparse.Namespace) -> None:
@@ -72,7 +94,7 @@ def enter() -> None:
 
 
 def inside(options: argparse.Namespace) -> int:
-    """Makes the machines and runs the script."""
+    """Runs the scenario with a view of the host that ends with this process."""
     # The first process of a process namespace ignores what it has no handler for.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     # Hides the host's: nothing that runs there is of use here, and all of it goes away by itself.
@@ -94,20 +116,42 @@ def inside(options: argparse.Namespace) -> int:
         backend = Qemu(
             scenario, kernel, disk, WORK, watch, accelerator(kernel, options.cache, WORK)
         )
-    machines = [backend.machine(node, options.logs, out) for node in scenario.nodes]
-    script = Script(scenario.script, machines, watch)
-    try:
+    return run(options, backend, scenario, watch, out)
+
+
+def run(
+    options: argparse.Namespace,
+    backend: Nspawn | Qemu,
+    scenario: nodes.Scenario,
+    watch: Watch,
+    out: Path,
+) -> int:
+    """Makes the machines and runs the script; whatever happens, all that was made is let go."""
+    machines: list[Machine] = []
+    # The deadline is over before anything is let go, which it must not interrupt.
+    with ExitStack() as held, deadline(options.deadline):
+        held.callback(backend.close)
+        backend.open()
+        for node in scenario.nodes:
+            machine = backend.machine(node, options.logs, out)
+            held.callback(release, machine)
+            machines.append(machine)
+        script = Script(scenario.script, machines, watch)
         good = script.run()
         if not good:
             watch.clear()
             keep_logs(machines, scenario, options.logs)
-    finally:
-        for machine in machines:
-            machine.release()
-        backend.close()
     say(f"ran on {options.backend}")
     print(f"{script.passed} passed, {script.failed} failed", flush=True)
     return 0 if good else 1
+
+
+def release(machine: Machine) -> None:
+    """Ends a machine; one that cannot be ended is not in the way of what the script found."""
+    try:
+        machine.release()
+    except Exception as error:
+        say(f"{machine.name}: cannot be ended: {error}")
 
 
 def keep_logs(machines: list[Machine], scenario: nodes.Scenario, logs: Path) -> None:
@@ -119,6 +163,9 @@ def keep_logs(machines: list[Machine], scenario: nodes.Scenario, logs: Path) -> 
                 machine.keep_logs([path.name for path in units.glob("*.service")])
         except Exception as error:  # a log that cannot be had must not hide the failure
             say(f"{machine.name}: no logs: {error}")
+        except DeadlinePassed:
+            say(f"{machine.name}: its logs take too long, no more are kept")
+            break
     say(f"logs are in {logs}")
 
 

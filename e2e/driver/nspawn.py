@@ -18,6 +18,7 @@ from .shell import Shell
 from .watch import Watch
 
 CGROUP = Path("/sys/fs/cgroup")
+NETNS = Path("/run/netns")
 STALE_SECONDS = 24 * 3600
 CLOSE_SECONDS = 5.0
 
@@ -35,6 +36,10 @@ class Nspawn:
         self._image = image
         self._work = work
         self._watch = watch
+        self._cgroup = CGROUP / f"e2e-{os.urandom(4).hex()}"
+
+    def open(self) -> None:
+        """Makes what all machines share; `close` is right after a failure of it too."""
         # Other mounts below, such as those of the first version, would hide the fresh one.
         subprocess.run(["umount", "-R", str(CGROUP)], check=False, stderr=subprocess.DEVNULL)
         call("mount", "-t", "cgroup2", "cgroup2", str(CGROUP))
@@ -42,9 +47,8 @@ class Nspawn:
             # What a run left that was killed; a run beside this one is younger.
             if time.time() - group.stat().st_ctime > STALE_SECONDS:
                 remove_cgroup(group)
-        self._cgroup = CGROUP / f"e2e-{os.urandom(4).hex()}"
         self._cgroup.mkdir()
-        Path("/run/netns").mkdir()
+        NETNS.mkdir()
         call("ip", "link", "set", "lo", "up")
         call("ip", "link", "add", "e2e", "type", "bridge")
         call("ip", "link", "set", "e2e", "up")
@@ -120,7 +124,7 @@ class Container(Machine):
             "--keep-unit",
             f"--machine={self.name}",
             f"--directory={self._folder / 'root'}",
-            f"--network-namespace-path=/run/netns/{self.name}",
+            f"--network-namespace-path={NETNS / self.name}",
             f"--bind={self._folder / 'pipes'}:/run/e2e-pipes",
             "--resolv-conf=off",
             "--timezone=off",

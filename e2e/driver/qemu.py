@@ -95,11 +95,16 @@ class Qemu:
         self._work = work
         self._watch = watch
         self._accelerated = accelerated
-        (work / "initrd").write_bytes(initramfs.build(kernel))
         self._store: Path | None = None
-        if scenario.closure:
+        self._hub: subprocess.Popen[bytes] | None = None
+
+    def open(self) -> None:
+        """Makes what all machines share; `close` is right after a failure of it too."""
+        work = self._work
+        (work / "initrd").write_bytes(initramfs.build(self._kernel))
+        if self._scenario.closure:
             self._store = work / "store"
-            store_disk(scenario.closure, work / "closure", self._store)
+            store_disk(self._scenario.closure, work / "closure", self._store)
         self._hub = subprocess.Popen(
             ["vde_switch", "-s", str(work / "vde"), "--hub"],
             # It ends with its standard input.
@@ -134,8 +139,9 @@ class Qemu:
 
     def close(self) -> None:
         """Ends the hub; the files go with the mount that they are in."""
-        self._hub.terminate()
-        self._hub.wait()
+        if self._hub is not None:
+            self._hub.terminate()
+            self._hub.wait()
 
 
 def store_disk(closure: tuple[Path, ...], folder: Path, path: Path) -> None:

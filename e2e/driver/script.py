@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .deadline import DeadlinePassed
 from .log import say
 from .machine import TIMEOUT, Machine, retry
 from .watch import Watch
@@ -28,7 +29,7 @@ class Script:
         try:
             exec(compile(self._path.read_text(), str(self._path), "exec"), self._names())
             self._watch.check()
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt, DeadlinePassed) as error:
             self._show(error)
             if error is not self._counted:
                 self.failed += 1
@@ -60,7 +61,7 @@ class Script:
         say(f"subtest: {name}")
         try:
             yield
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt, DeadlinePassed) as error:
             say(f"subtest FAILED: {name}")
             if error is not self._counted:
                 self.failed += 1

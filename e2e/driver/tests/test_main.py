@@ -36,3 +36,11 @@ class CommandLine(unittest.TestCase):
     def test_another_backend_is_refused(self) -> None:
         with self.assertRaises(SystemExit):
             self.run_main("--backend", "xen")
+
+    def test_a_deadline_is_a_time(self) -> None:
+        given = ["driver", "folder", "--cache", "c", "--logs", "l"]
+        with mock.patch("sys.argv", given):
+            self.assertEqual(program.arguments().deadline, 3600)
+        for bad in ("0", "-1", "604801", "soon"):
+            with self.assertRaises(SystemExit):
+                self.run_main(f"--deadline={bad}")
