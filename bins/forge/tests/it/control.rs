@@ -52,7 +52,7 @@ fn change_worker(appliance: &Appliance, change: impl FnOnce(&mut Value)) {
     fs::write(&path, config.to_string()).unwrap();
 }
 
-fn slot(appliance: &Appliance) -> Value {
+pub(crate) fn slot(appliance: &Appliance) -> Value {
     let (code, out, err) = appliance.forge(&["workers", "--format", "json"]);
     assert_eq!(code, 0, "{out}{err}");
     let first = out.lines().next().unwrap_or_default();

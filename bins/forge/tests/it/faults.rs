@@ -149,6 +149,10 @@ fn r41_a_draining_worker_finishes_its_job_and_leaves_the_next_one_untouched() {
     let waiting = appliance.job(&second);
     assert_eq!(waiting["status"], "pending", "{waiting}{logs}");
     assert!(waiting.get("attempt_id").is_none(), "{waiting}");
+    wait_until("the Gate knows why a busy slot went", || {
+        let slot = crate::control::slot(&appliance);
+        slot["connected"] == false && slot["refuses"]["reason"] == "draining"
+    });
 
     appliance.start_worker();
     let done = appliance.wait_for_status(&second, &["succeeded", "failed"]);
