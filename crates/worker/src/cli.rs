@@ -14,7 +14,7 @@ use crate::{WorkerError, run};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  drained after SIGTERM or SIGINT: every running job was delivered, or its result kept; or the check passed
+  0  drained after SIGTERM or SIGINT: no job runs, each was delivered, kept, or stopped for its lost lease; or the check passed
   2  usage, configuration or start failed
   3  a second signal cancelled the running jobs
   4  the drain deadline passed, or a third signal came, and the running jobs were killed";
