@@ -119,6 +119,22 @@ rec {
     '';
   };
 
+  # The options of a service whose settings its program judges.
+  settingsOptions = {
+    settingsFile = lib.mkOption {
+      type = lib.types.package;
+      readOnly = true;
+      description = "The file made of `settings`, judged unless `checkSettings` is off.";
+    };
+
+    checkSettings = lib.mkOption {
+      type = lib.types.bool;
+      default = pkgs.stdenv.buildPlatform.canExecute pkgs.stdenv.hostPlatform;
+      defaultText = lib.literalExpression "whether the machine that builds can run the program";
+      description = "Whether the program judges its settings while the system is built.";
+    };
+  };
+
   # A settings file that the program itself has judged while it was built.
   checkedSettings =
     {

@@ -104,18 +104,7 @@ in
       '';
     };
 
-    settingsFile = mkOption {
-      type = types.package;
-      readOnly = true;
-      description = "The file made of `settings`, judged unless `checkSettings` is off.";
-    };
-
-    checkSettings = mkOption {
-      type = types.bool;
-      default = pkgs.stdenv.buildPlatform.canExecute pkgs.stdenv.hostPlatform;
-      defaultText = literalExpression "whether the machine that builds can run the program";
-      description = "Whether the program judges its settings while the system is built.";
-    };
+    inherit (common.settingsOptions) settingsFile checkSettings;
   };
 
   config = mkIf cfg.enable {
