@@ -139,7 +139,7 @@ impl Parser<'_> {
                 self.skip_space()?;
             }
         }
-        Object::new(members)
+        Object::from_members(members)
             .map(Json::Object)
             .map_err(|key| JsonError::DuplicateKey { key })
     }

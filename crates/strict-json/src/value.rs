@@ -1,6 +1,6 @@
 //! The tree that the reader builds: values, and objects that keep the order of their members.
 //!
-//! An [`Object`] cannot hold the same key twice; only the reader makes one.
+//! An [`Object`] cannot hold the same key twice, whoever makes it.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -68,8 +68,11 @@ impl Serialize for Json {
 pub struct Object(Vec<(String, Json)>);
 
 impl Object {
-    /// Makes an object, or gives back the first key that occurs twice.
-    pub(crate) fn new(members: Vec<(String, Json)>) -> Result<Self, String> {
+    /// Makes an object of members that another reader found.
+    ///
+    /// # Errors
+    /// The first key that occurs twice.
+    pub fn from_members(members: Vec<(String, Json)>) -> Result<Self, String> {
         // Sorting references keeps a hostile object with very many keys at O(n log n).
         let mut keys: Vec<&str> = members.iter().map(|(key, _)| key.as_str()).collect();
         keys.sort_unstable();
