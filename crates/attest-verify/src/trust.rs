@@ -1,0 +1,1 @@
+//! Keys, and which of them are trusted.
