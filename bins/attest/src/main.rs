@@ -1,0 +1,10 @@
+//! The `attest` command. It parses nothing and decides nothing; the library does.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(code) = process_tree::run_wrapper_if_asked() {
+        return code;
+    }
+    attest_cli::main_from(std::env::args_os())
+}

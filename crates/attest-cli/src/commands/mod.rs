@@ -1,0 +1,26 @@
+//! One file per command: the arguments as a struct, and `run(&self, ui)`.
+//!
+//! A command that starts processes makes its runtime itself; `dispatch` makes none.
+//! `export` and `import` have a `--format in-toto` of their own: an argument with the id `format`,
+//! the type [`cli_shell::Format`] and a parser of its own takes the place of the global one.
+
+mod elsewhere;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use cli_shell::{CliError, Ui};
+
+/// What attest can be asked to do.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Commands {
+    /// What only other programs of this name have
+    #[command(flatten)]
+    Elsewhere(elsewhere::Elsewhere),
+}
+
+pub(crate) fn dispatch(command: &Commands, _ui: &Ui) -> Result<ExitCode, CliError> {
+    match command {
+        Commands::Elsewhere(command) => command.run(),
+    }
+}

@@ -1,0 +1,72 @@
+//! The commands of attest: they read arguments, call the crates below and say what came of it.
+//!
+//! Nothing is judged here. Only `run` and `capsule run` start processes, and only they start a
+//! runtime; `verify`, `show`, `diff`, `hash`, `sign` and `keys` are plain calls, so that a receipt
+//! is verified in the time that reading it takes.
+
+mod commands;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use cli_shell::{CliError, GlobalOpts, Ui};
+
+pub use commands::Commands;
+
+const ABOUT_VARIABLES: &str = "\
+Environment:
+  ATTEST_KEYS_DIR   Folder of the private keys; a relative one is below the
+                    workspace [default: .attest/keys]
+  ATTEST_STATE_DIR  Folder of receipts, cache and ledger, as `--state-dir`
+                    [default: .attest]
+  NO_COLOR          No colours
+
+Exit codes:
+  0  success, or the answer is yes
+  1  the work was done and the answer is no: a step failed, a receipt does
+     not verify
+  2  usage, configuration or the operation failed
+`run --wrap` ends with the code of the command that it wraps.";
+
+/// Runs pipelines, writes signed receipts of what they did, and verifies receipts.
+#[derive(Debug, Parser)]
+#[command(
+    name = "attest",
+    version = cli_shell::version(),
+    max_term_width = 80,
+    after_help = ABOUT_VARIABLES
+)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalOpts,
+    #[command(subcommand)]
+    command: Commands,
+}
+
+/// Returns the definition of the commands.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses the arguments, runs the command and returns the exit code: a whole `main`.
+pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    cli_shell::main_with(args, |cli: Cli| run(&cli.command, &Ui::new(&cli.global)))
+}
+
+/// Runs one command to its end.
+///
+/// # Errors
+/// What went wrong, with hints on what to do.
+pub fn run(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
+    commands::dispatch(command, ui)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_sound() {
+        super::command().debug_assert();
+    }
+}
