@@ -1,0 +1,1 @@
+//! Results of steps that need not run again.

@@ -1,0 +1,1 @@
+//! Which CI job a run belongs to.

@@ -1,0 +1,1 @@
+//! The places where a run asks whether it may go on.

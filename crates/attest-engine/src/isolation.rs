@@ -1,0 +1,1 @@
+//! How far steps were kept apart from the machine, in honest words.

@@ -1,0 +1,1 @@
+//! The causal ledger on disk.

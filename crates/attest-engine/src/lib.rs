@@ -1,0 +1,21 @@
+//! Runs pipelines and wrapped commands, and writes receipts of what they did.
+//!
+//! Facts are measured here and stay in memory until the receipt is written: nothing is read back
+//! from disk once it was hashed, whatever a step or a plugin does meanwhile. The private key is
+//! loaded when the last step has ended. Nothing here prints or reads the process's environment;
+//! both come as arguments.
+
+pub mod cache;
+pub mod capsule;
+pub mod ci;
+pub mod hooks;
+pub mod isolation;
+pub mod layout;
+pub mod ledger;
+pub mod output;
+pub mod recompute;
+pub mod repro;
+pub mod run;
+pub mod source;
+pub mod step;
+pub mod wrap;

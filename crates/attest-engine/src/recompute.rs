@@ -1,0 +1,1 @@
+//! Hashes a workspace again for `verify --recompute`.

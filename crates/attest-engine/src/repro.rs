@@ -1,0 +1,1 @@
+//! Builds twice and compares, file by file.

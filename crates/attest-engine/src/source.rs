@@ -1,0 +1,1 @@
+//! The git commit of a workspace.

@@ -1,0 +1,1 @@
+//! One command, from its start to the last process that it left.

@@ -1,0 +1,1 @@
+//! Runs one command as it is, and attests it.
