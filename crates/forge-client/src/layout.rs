@@ -1,71 +1,9 @@
-//! Lines for people that fit 80 columns.
+//! Times and durations as people read them; lines are laid out by `cli_shell::layout`.
 
 use jiff::Timestamp;
 
-/// The widest line, in characters; only a ref that must stay in one piece may be longer.
-pub(crate) const WIDTH: usize = 80;
-
-/// Breaks text into lines of at most 80 characters behind an indent; words longer than a line are
-/// cut, line feeds stay.
-#[must_use]
-pub fn wrap(text: &str, first: &str, rest: &str) -> String {
-    let mut out = String::new();
-    let mut indent = first;
-    for paragraph in text.split('\n') {
-        let mut line = String::new();
-        for word in paragraph.split(' ').filter(|word| !word.is_empty()) {
-            let mut word = word;
-            loop {
-                let room = WIDTH.saturating_sub(width(indent)).max(1);
-                let gap = usize::from(!line.is_empty());
-                if width(&line) + gap + width(word) <= room {
-                    if gap == 1 {
-                        line.push(' ');
-                    }
-                    line.push_str(word);
-                    break;
-                }
-                if line.is_empty() {
-                    let (head, tail) = split(word, room);
-                    line.push_str(head);
-                    word = tail;
-                }
-                push_line(&mut out, indent, &line);
-                indent = rest;
-                line.clear();
-                if word.is_empty() {
-                    break;
-                }
-            }
-        }
-        push_line(&mut out, indent, &line);
-        indent = rest;
-    }
-    out
-}
-
-/// Lines of a label and its value, the values below each other; pairs without value are left out.
-pub(crate) fn pairs(pairs: &[(&str, Option<String>)]) -> String {
-    let label = pairs.iter().map(|(label, _)| width(label)).max();
-    let column = label.unwrap_or_default() + 2;
-    let mut out = String::new();
-    for (label, value) in pairs {
-        if let Some(value) = value {
-            let first = pad(label, column);
-            out.push_str(&wrap(value, &first, &" ".repeat(column)));
-        }
-    }
-    out
-}
-
-/// Pads with spaces, or cuts and marks the cut.
-pub(crate) fn cell(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return pad(text, columns);
-    }
-    let (head, _) = split(text, columns.saturating_sub(1));
-    format!("{head}…")
-}
+pub use cli_shell::layout::wrap;
+pub(crate) use cli_shell::layout::{cell, pairs};
 
 /// The date and time to the second, in UTC.
 pub(crate) fn moment(time: &str) -> String {
@@ -105,67 +43,12 @@ pub(crate) fn milliseconds(duration: u64) -> String {
     }
 }
 
-fn push_line(out: &mut String, indent: &str, line: &str) {
-    let whole = format!("{indent}{line}");
-    out.push_str(whole.trim_end());
-    out.push('\n');
-}
-
-fn pad(text: &str, columns: usize) -> String {
-    let missing = columns.saturating_sub(width(text));
-    format!("{text}{}", " ".repeat(missing))
-}
-
-fn split(text: &str, at: usize) -> (&str, &str) {
-    let cut = text
-        .char_indices()
-        .nth(at)
-        .map_or(text.len(), |(cut, _)| cut);
-    text.split_at(cut)
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_between_words_and_keep_their_indent() {
-        let text = wrap(&"word ".repeat(40), "- ", "  ");
-        assert!(
-            text.lines().all(|line| line.chars().count() <= WIDTH),
-            "{text}"
-        );
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")));
-        assert_eq!(text.matches("word").count(), 40);
-        assert_eq!(wrap("a\n\nb", "> ", "  "), "> a\n\n  b\n");
-    }
-
-    #[test]
-    fn a_word_without_end_is_cut_and_nothing_is_lost() {
-        let word = "ü".repeat(200);
-        let text = wrap(&word, "", "");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
-        assert_eq!(text.replace('\n', ""), word);
-    }
-
-    #[test]
-    fn pairs_line_up_and_skip_what_is_absent() {
-        let text = pairs(&[
-            ("id", Some("1".into())),
-            ("gone", None),
-            ("status", Some("done".into())),
-        ]);
-        assert_eq!(text, "id      1\nstatus  done\n");
-    }
-
-    #[test]
-    fn cells_times_and_durations() {
-        assert_eq!(cell("ab", 3), "ab ");
-        assert_eq!(cell("abcd", 3), "ab…");
+    fn times_and_durations() {
         assert_eq!(
             moment("2026-11-30T14:02:11.123456789Z"),
             "2026-11-30 14:02:11Z"

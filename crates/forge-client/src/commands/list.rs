@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn rows_fit_the_screen() {
         let long = "x".repeat(200);
-        assert!(job_row([&long; 4]).chars().count() <= crate::layout::WIDTH);
-        assert!(worker_row([&long; 4]).chars().count() <= crate::layout::WIDTH);
+        assert!(job_row([&long; 4]).chars().count() <= cli_shell::layout::WIDTH);
+        assert!(worker_row([&long; 4]).chars().count() <= cli_shell::layout::WIDTH);
     }
 }

@@ -146,6 +146,6 @@ mod tests {
     #[test]
     fn rows_fit_the_screen() {
         let long = "x".repeat(200);
-        assert!(pool_row([&long; 7]).chars().count() <= crate::layout::WIDTH);
+        assert!(pool_row([&long; 7]).chars().count() <= cli_shell::layout::WIDTH);
     }
 }
