@@ -3,8 +3,11 @@
 //! Hashes and keys are held as they are spelled, so that a receipt with a malformed hash can be
 //! read, shown and judged; [`Receipt::problems`] is where they are judged.
 
+mod plugin;
+mod problems;
 mod read;
 mod sign;
+mod take;
 
 use serde::Serialize;
 use strict_json::Json;

@@ -28,8 +28,28 @@ pub enum SchemaError {
     #[error("a receipt is a mapping, not {0}")]
     NotAMapping(&'static str),
     /// A field.
-    #[error(transparent)]
+    #[error("{}", told(.0))]
     Field(#[from] FieldError),
+}
+
+/// Names the object first and then what is wrong with its field, so that the same words stand
+/// there at every depth: ``steps[0]: missing field `name` ``.
+fn told(error: &FieldError) -> String {
+    let (within, name) = match error.path().rsplit_once('.') {
+        Some((within, name)) => (format!("{within}: "), name),
+        None => (String::new(), error.path()),
+    };
+    let wrong = match error {
+        FieldError::Missing { .. } => format!("missing field `{name}`"),
+        FieldError::Unknown { .. } => format!("unknown field `{name}`"),
+        FieldError::Null { .. } => format!("field `{name}` must not be null"),
+        FieldError::WrongType {
+            expected, found, ..
+        } => format!("field `{name}` must be {expected}, not {found}"),
+        FieldError::Invalid { reason, .. } => format!("field `{name}` {reason}"),
+        other => return other.to_string(),
+    };
+    format!("{within}{wrong}")
 }
 
 /// Reads a receipt from the bytes of its file.
@@ -62,21 +82,5 @@ pub fn version_gate(tree: &Json) -> Result<(), SchemaError> {
     match newer.filter(|version| *version > u64::from(NEWEST_VERSION)) {
         Some(version) => Err(SchemaError::Newer(version)),
         None => Ok(()),
-    }
-}
-
-impl Receipt {
-    /// Takes a document apart; every field is known, has its type, and stands once.
-    ///
-    /// # Errors
-    /// The first field that is wrong.
-    pub fn from_tree(_tree: Json) -> Result<Self, SchemaError> {
-        Err(SchemaError::NotAMapping("read yet"))
-    }
-
-    /// Returns what is incoherent: hashes that are none, names that stand twice, no steps.
-    #[must_use]
-    pub fn problems(&self) -> Vec<String> {
-        Vec::new()
     }
 }
