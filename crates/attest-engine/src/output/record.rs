@@ -1,0 +1,252 @@
+//! How much of an output is kept for the receipt.
+
+use std::collections::VecDeque;
+
+/// Most bytes of a stream that are kept by default.
+const TAIL: usize = 64 * 1024;
+/// Most bytes of a stream that are kept on request.
+const FULL: usize = 4 * 1024 * 1024;
+/// Most bytes that the outputs of all steps may take in a receipt, as they are stored there.
+pub const RECEIPT: usize = 12 * 1024 * 1024;
+
+/// How much of each stream is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Record {
+    /// Nothing
+    None,
+    /// The last 64 KiB
+    #[default]
+    Tail,
+    /// The last 4 MiB
+    Full,
+}
+
+impl Record {
+    /// Returns the most bytes that are kept.
+    #[must_use]
+    pub const fn limit(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Tail => TAIL,
+            Self::Full => FULL,
+        }
+    }
+}
+
+/// The kept end of a stream, as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recorded {
+    /// How many bytes before it are gone.
+    cut: u64,
+    text: String,
+}
+
+impl Recorded {
+    /// Takes text that was kept before; its marker, if it has one, is only text.
+    #[must_use]
+    pub fn whole(text: String) -> Self {
+        Self { cut: 0, text }
+    }
+
+    /// Returns the text for the receipt, with a line in front that says how much is gone.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self.cut {
+            0 => self.text,
+            cut => format!("[{cut} bytes cut by attest]\n{}", self.text),
+        }
+    }
+
+    /// Returns how many bytes the text takes in a receipt, or a little less.
+    #[must_use]
+    pub fn stored_size(&self) -> usize {
+        self.text.chars().map(stored_size).sum()
+    }
+
+    /// Cuts the front off until the rest takes at most so many bytes in a receipt.
+    pub fn shrink(&mut self, stored: usize) {
+        let mut left = stored;
+        let mut keep_from = self.text.len();
+        for (at, character) in self.text.char_indices().rev() {
+            let Some(rest) = left.checked_sub(stored_size(character)) else {
+                break;
+            };
+            left = rest;
+            keep_from = at;
+        }
+        self.cut += keep_from as u64;
+        self.text.drain(..keep_from);
+    }
+}
+
+/// YAML escapes what does not print and indents every line.
+fn stored_size(character: char) -> usize {
+    match character {
+        '\n' => 8,
+        ' '..='~' => 1,
+        '\u{a0}'..='\u{d7ff}' if !matches!(character, '\u{2028}' | '\u{2029}') => {
+            character.len_utf8()
+        }
+        _ => 10,
+    }
+}
+
+/// Keeps the end of a stream while it comes.
+#[derive(Debug)]
+pub struct Keeper {
+    limit: usize,
+    seen: u64,
+    kept: VecDeque<u8>,
+}
+
+impl Keeper {
+    /// Starts at the beginning of a stream.
+    #[must_use]
+    pub fn new(record: Record) -> Self {
+        Self {
+            limit: record.limit(),
+            seen: 0,
+            kept: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.seen += bytes.len() as u64;
+        let bytes = last(bytes, self.limit);
+        let over = (self.kept.len() + bytes.len()).saturating_sub(self.limit);
+        self.kept.drain(..over.min(self.kept.len()));
+        self.kept.extend(bytes);
+    }
+
+    /// Returns what was kept, as text that starts and ends with whole characters.
+    #[must_use]
+    pub fn finish(mut self) -> Recorded {
+        if self.limit == 0 {
+            return Recorded::default();
+        }
+        let bytes = self.kept.make_contiguous();
+        let mut cut = self.seen - bytes.len() as u64;
+        let mut bytes = &*bytes;
+        if cut > 0 {
+            let inside = bytes
+                .iter()
+                .take(3)
+                .take_while(|byte| **byte & 0xc0 == 0x80);
+            let inside = inside.count();
+            cut += inside as u64;
+            bytes = bytes.get(inside..).unwrap_or_default();
+        }
+        let (gone, text) = lossy_tail(bytes, self.limit);
+        Recorded {
+            cut: cut + gone as u64,
+            text,
+        }
+    }
+}
+
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    bytes
+        .get(bytes.len().saturating_sub(count)..)
+        .unwrap_or_default()
+}
+
+/// Decodes bytes and keeps the last characters that fit; says how many bytes did not. What is no
+/// text takes three bytes as `U+FFFD`, so that a stream may grow when it is decoded.
+fn lossy_tail(bytes: &[u8], limit: usize) -> (usize, String) {
+    let whole = String::from_utf8_lossy(bytes);
+    let mut excess = whole.len().saturating_sub(limit);
+    if excess == 0 {
+        return (0, whole.into_owned());
+    }
+    let (mut gone, mut from) = (0, 0);
+    let mut drop_one = |raw: usize, decoded: usize| {
+        if excess == 0 {
+            return false;
+        }
+        excess = excess.saturating_sub(decoded);
+        gone += raw;
+        from += decoded;
+        true
+    };
+    'bytes: for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if !drop_one(character.len_utf8(), character.len_utf8()) {
+                break 'bytes;
+            }
+        }
+        if !chunk.invalid().is_empty()
+            && !drop_one(
+                chunk.invalid().len(),
+                char::REPLACEMENT_CHARACTER.len_utf8(),
+            )
+        {
+            break;
+        }
+    }
+    (gone, whole.get(from..).unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(record: Record, pieces: &[&[u8]]) -> String {
+        let mut keeper = Keeper::new(record);
+        for piece in pieces {
+            keeper.push(piece);
+        }
+        keeper.finish().into_text()
+    }
+
+    #[test]
+    fn so_many_bytes_are_kept_and_one_more_is_cut() {
+        let exact = "x".repeat(TAIL);
+        assert_eq!(kept(Record::Tail, &[exact.as_bytes()]), exact);
+        let over = kept(Record::Tail, &[b"y", exact.as_bytes()]);
+        assert_eq!(over, format!("[1 bytes cut by attest]\n{exact}"));
+        assert_eq!(
+            kept(Record::Full, &[b"y", exact.as_bytes()]).len(),
+            TAIL + 1
+        );
+        assert_eq!(kept(Record::None, &[b"y"]), "");
+    }
+
+    #[test]
+    fn the_cut_falls_between_characters() {
+        let mut text = "é".repeat(TAIL / 2);
+        text.push('x');
+        let out = kept(Record::Tail, &[text.as_bytes()]);
+        let tail = format!("{}x", "é".repeat(TAIL / 2 - 1));
+        assert_eq!(out, format!("[2 bytes cut by attest]\n{tail}"));
+    }
+
+    #[test]
+    fn pieces_make_no_difference() {
+        let bytes: Vec<u8> = (0..200_000u32).map(|n| n.to_le_bytes()[0]).collect();
+        let whole = kept(Record::Tail, &[&bytes]);
+        for size in [1, 7, 4096, 65_536, 65_537] {
+            let pieces: Vec<_> = bytes.chunks(size).collect();
+            assert_eq!(kept(Record::Tail, &pieces), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_stays_within_the_bound() {
+        let bytes = vec![0xff; TAIL];
+        let out = kept(Record::Tail, &[&bytes]);
+        let (marker, text) = out.split_once('\n').unwrap();
+        assert!(text.len() <= TAIL);
+        assert_eq!(marker, format!("[{} bytes cut by attest]", TAIL - TAIL / 3));
+    }
+
+    #[test]
+    fn shrinking_counts_what_yaml_makes_of_it() {
+        let mut recorded = Recorded::whole("ab\u{1}\ncd".into());
+        assert_eq!(recorded.stored_size(), 22);
+        recorded.shrink(22);
+        assert_eq!(recorded.clone().into_text(), "ab\u{1}\ncd");
+        recorded.shrink(11);
+        assert_eq!(recorded.into_text(), "[3 bytes cut by attest]\n\ncd");
+    }
+}
