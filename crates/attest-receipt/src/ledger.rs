@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use strict_json::{Element, FieldError, Fields, Json, Layout, Limits};
 
 use crate::encode::field;
+use crate::receipt::take::{i32, open_object};
 use crate::time::Time;
 
 /// Longest event file in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// Deepest nesting of an event; unknown fields are passed over within it.
+const MAX_DEPTH: usize = 16;
 
 /// What one step did, linked to the events that it followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,7 +52,7 @@ pub enum EventError {
     Unreadable(#[from] strict_json::JsonError),
     /// A field.
     #[error(transparent)]
-    Field(#[from] strict_json::FieldError),
+    Field(#[from] FieldError),
 }
 
 impl Event {
@@ -114,10 +119,54 @@ impl Event {
 
     /// Reads an event file; unknown fields are passed over, nothing else is.
     ///
+    /// Only the form is judged: whether the id is the content's own, and whether the signature
+    /// holds, is for the caller to ask.
+    ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(_bytes: &[u8]) -> Result<Self, EventError> {
-        Err(strict_json::FieldError::invalid("", "not read yet").into())
+    pub fn read(bytes: &[u8]) -> Result<Self, EventError> {
+        let limits = Limits {
+            bytes: MAX_BYTES,
+            depth: MAX_DEPTH,
+        };
+        let object = strict_json::parse_object(bytes, &limits, Layout::Spaced)?;
+        let mut fields = open_object(object, "", &["signer_public_key", "signature"])?;
+        let parents = fields.array("causal_parents")?.into_iter();
+        let event = Self {
+            event_id: fields.text("event_id")?,
+            step_name: fields.text("step_name")?,
+            causal_parents: parents.map(Element::text).collect::<Result<_, _>>()?,
+            input_hash: fields.text("input_hash")?,
+            output_hash: fields.text("output_hash")?,
+            timestamp: fields.parse("timestamp")?,
+            exit_code: i32(&mut fields, "exit_code")?,
+            pipeline_hash: fields.text("pipeline_hash")?,
+            environment_hash: fields.text("environment_hash")?,
+            signer_public_key: fields.opt_text("signer_public_key")?,
+            signature: fields.opt_text("signature")?,
+            metadata: metadata(&mut fields)?,
+        };
+        fields.end_ignoring_unknown();
+        Ok(event)
+    }
+}
+
+fn metadata(fields: &mut Fields) -> Result<BTreeMap<String, String>, FieldError> {
+    let path = fields.path_of("metadata");
+    let wrong = |expected, found: &Json| FieldError::WrongType {
+        path: path.clone(),
+        expected,
+        found: found.kind(),
+    };
+    match fields.value("metadata")? {
+        Json::Object(object) => object
+            .into_iter()
+            .map(|(key, value)| match value {
+                Json::Text(text) => Ok((key, text)),
+                other => Err(wrong("an object of strings", &other)),
+            })
+            .collect(),
+        other => Err(wrong("an object", &other)),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod receipt;
 pub mod time;
 pub mod yaml;
 
+mod nodes;
 mod text;
 
 pub use text::{is_hex, is_lower_hex_64};

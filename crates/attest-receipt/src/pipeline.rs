@@ -1,5 +1,9 @@
 //! The pipeline: what a run is asked to do, and the canonical form that is hashed.
 
+mod graph;
+mod read;
+mod rules;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -104,17 +108,6 @@ pub enum PipelineError {
 }
 
 impl Pipeline {
-    /// Reads and validates a pipeline file.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn read(_bytes: &[u8]) -> Result<Self, PipelineError> {
-        Err(PipelineError::Invalid {
-            line: None,
-            reason: "not read yet".into(),
-        })
-    }
-
     /// Returns the canonical form: the whole pipeline, written again.
     ///
     /// # Errors
@@ -129,12 +122,6 @@ impl Pipeline {
     /// As [`Pipeline::canonical`].
     pub fn hash(&self) -> Result<String, yaml_serde::Error> {
         Ok(crate::encode::blake3_hex(self.canonical()?.as_bytes()))
-    }
-
-    /// Returns the names of the steps, each behind those that it needs; ties go by name.
-    #[must_use]
-    pub fn order(&self) -> Vec<&str> {
-        Vec::new()
     }
 }
 

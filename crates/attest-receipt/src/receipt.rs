@@ -7,7 +7,7 @@ mod plugin;
 mod problems;
 mod read;
 mod sign;
-mod take;
+pub(crate) mod take;
 
 use serde::Serialize;
 use strict_json::Json;

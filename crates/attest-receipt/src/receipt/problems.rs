@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Artifact, DeclaredStep, Provenance, Receipt, StepResult};
 use crate::manifest::check_path;
-use crate::text::is_lower_hex_64;
+use crate::text::{is_lower_hex_64, shown};
 
 const NO_HASH: &str = "is not a 64-char lowercase hex digest";
 
@@ -133,15 +133,4 @@ impl Problems {
         }
         self.known("provenance.artifacts", &artifact.step, names);
     }
-}
-
-/// Makes a foreign text safe to print.
-fn shown(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            let escaped = c.is_control().then(|| c.escape_default());
-            let plain = (!c.is_control()).then_some(c);
-            escaped.into_iter().flatten().chain(plain)
-        })
-        .collect()
 }

@@ -234,7 +234,7 @@ pub(super) fn open(element: Element, nullable: &[&str]) -> Taken<Fields> {
     }
 }
 
-fn open_object(object: Object, path: &str, nullable: &[&str]) -> Taken<Fields> {
+pub(crate) fn open_object(object: Object, path: &str, nullable: &[&str]) -> Taken<Fields> {
     let given = object
         .into_iter()
         .filter(|(key, value)| *value != Json::Null || !nullable.contains(&key.as_str()))
@@ -281,7 +281,7 @@ pub(super) fn u32(fields: &mut Fields, name: &str) -> Taken<u32> {
     })
 }
 
-fn i32(fields: &mut Fields, name: &str) -> Taken<i32> {
+pub(crate) fn i32(fields: &mut Fields, name: &str) -> Taken<i32> {
     let value = fields.i64(name)?;
     i32::try_from(value).map_err(|_| {
         FieldError::invalid(
