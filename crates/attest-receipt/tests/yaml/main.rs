@@ -1,0 +1,3 @@
+//! The reader of documents: what it refuses, and that what it accepts is what was written.
+
+mod reads;
