@@ -1,6 +1,6 @@
 //! The tree, put together from events with a stack of its own: nothing here recurses.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::json::too_many;
 use super::{MAX_VALUES, Node, Value, YamlError};
@@ -25,7 +25,7 @@ enum Open {
     Mapping {
         line: usize,
         members: Vec<(String, Node)>,
-        keys: HashSet<String>,
+        keys: BTreeSet<String>,
         /// The key whose value comes next.
         key: Option<String>,
     },
@@ -81,7 +81,7 @@ impl Builder {
             Open::Mapping {
                 line,
                 members: Vec::new(),
-                keys: HashSet::new(),
+                keys: BTreeSet::new(),
                 key: None,
             },
             line,

@@ -5,13 +5,11 @@ use strict_json::{Json, JsonError, Layout};
 use super::preflight::line_at;
 use super::{Limits, MAX_VALUES, Node, Value, YamlError};
 
-/// Tells whether a document is tried as JSON.
-pub(super) fn may_be(text: &str) -> bool {
-    text.trim_start_matches([' ', '\t', '\n']).starts_with('{')
-}
-
-/// Reads a document as JSON; `None` says that by its syntax it is none.
+/// Reads a document as JSON; `None` says that by its first character or its syntax it is none.
 pub(super) fn read(text: &str, limits: &Limits) -> Option<Result<Node, YamlError>> {
+    if !text.trim_start_matches([' ', '\t', '\n']).starts_with('{') {
+        return None;
+    }
     if let Some(position) = one_value_too_many(text) {
         let line = line_at(text.as_bytes(), position);
         return Some(Err(YamlError::refused(line, too_many())));

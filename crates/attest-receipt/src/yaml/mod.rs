@@ -103,10 +103,8 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Node, YamlError> {
         depth: limits.depth.min(strict_json::MAX_DEPTH),
         ..*limits
     };
-    if json::may_be(text) {
-        if let Some(read) = json::read(text, &limits) {
-            return read;
-        }
+    if let Some(read) = json::read(text, &limits) {
+        return read;
     }
     preflight::yaml_characters(text)?;
     events::read(text, &limits)
