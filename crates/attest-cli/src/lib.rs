@@ -5,6 +5,9 @@
 //! is verified in the time that reading it takes.
 
 mod commands;
+mod difference;
+mod receipt_file;
+mod receipt_text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

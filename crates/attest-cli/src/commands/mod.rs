@@ -4,7 +4,9 @@
 //! `export` and `import` have a `--format in-toto` of their own: an argument with the id `format`,
 //! the type [`cli_shell::Format`] and a parser of its own takes the place of the global one.
 
+mod diff;
 mod elsewhere;
+mod show;
 
 use std::process::ExitCode;
 
@@ -14,13 +16,19 @@ use cli_shell::{CliError, Ui};
 /// What attest can be asked to do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Commands {
+    /// Show a receipt for people: who, when, what was run and made
+    Show(show::Show),
+    /// Show what differs between two receipts; exit code 1 if anything tells them apart
+    Diff(diff::Diff),
     /// What only other programs of this name have
     #[command(flatten)]
     Elsewhere(elsewhere::Elsewhere),
 }
 
-pub(crate) fn dispatch(command: &Commands, _ui: &Ui) -> Result<ExitCode, CliError> {
+pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
     match command {
+        Commands::Show(show) => show.run(ui),
+        Commands::Diff(diff) => diff.run(ui),
         Commands::Elsewhere(command) => command.run(),
     }
 }

@@ -1,0 +1,131 @@
+//! `attest diff`: what tells two receipts apart, down to the recorded file.
+
+use serde_json::Value;
+
+use crate::bed::Bed;
+
+const SIGNED: &str = "r1_pipeline_signed.yaml";
+const DIGEST: &str = "da870eab2652b566399771058ea69513ca51374a3331926287223cecff63aad4";
+
+fn json(bed: &Bed, a: &str, b: &str, code: i32) -> Value {
+    let ran = bed.attest(&["diff", "--format", "json", a, b]).expect(code);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+fn paths(list: &Value) -> Vec<String> {
+    let path = |one: &Value| -> Vec<String> {
+        let parts = one["path"].as_array().unwrap().iter();
+        parts
+            .map(|part| part.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let list = list.as_array().unwrap().iter();
+    list.map(|one| path(one).join("/")).collect()
+}
+
+#[test]
+fn a_receipt_is_the_same_as_itself() {
+    let bed = Bed::with_vectors();
+    let ran = bed.attest(&["diff", SIGNED, SIGNED]).expect(0);
+    assert!(ran.out.ends_with("same: nothing differs\n"), "{}", ran.out);
+    let record = json(&bed, SIGNED, SIGNED, 0);
+    assert_eq!(record["verdict"], "same");
+}
+
+#[test]
+fn times_and_signatures_are_shown_and_do_not_tell_apart() {
+    let bed = Bed::with_vectors();
+    let text = bed.read(SIGNED);
+    let later = text
+        .replace(
+            "timestamp: 2026-11-30T11:51:16",
+            "timestamp: 2026-11-30T11:51:17",
+        )
+        .replacen("duration_secs: 0", "duration_secs: 7", 1)
+        .replace("signature: ea3b", "signature: ea3c");
+    bed.write("later.yaml", later);
+    let record = json(&bed, SIGNED, "later.yaml", 0);
+    assert_eq!(record["differences"], serde_json::json!([]));
+    assert_eq!(
+        paths(&record["expected"]),
+        ["steps/alone/duration_secs", "timestamp", "signature"]
+    );
+    let out = bed.attest(&["diff", SIGNED, "later.yaml"]).expect(0).out;
+    assert!(out.contains("expected to differ"), "{out}");
+    assert!(out.contains("steps[alone].duration_secs"), "{out}");
+}
+
+#[test]
+fn another_file_is_named() {
+    let bed = Bed::with_vectors();
+    let other = DIGEST.replace("da87", "0000");
+    let changed = bed.read(SIGNED).replace(DIGEST, &other);
+    bed.write("changed.yaml", changed);
+    let record = json(&bed, SIGNED, "changed.yaml", 1);
+    assert_eq!(record["verdict"], "different");
+    assert_eq!(
+        paths(&record["differences"]),
+        ["provenance/artifacts/build: out/ab.txt/digest"]
+    );
+    assert_eq!(record["differences"][0]["a"], DIGEST);
+    assert_eq!(record["differences"][0]["b"], other);
+    let out = bed.attest(&["diff", SIGNED, "changed.yaml"]).expect(1).out;
+    assert!(
+        out.contains("provenance.artifacts[build: out/ab.txt].digest\n  a: da87"),
+        "{out}"
+    );
+    assert!(out.ends_with("different: 1 field\n"), "{out}");
+}
+
+#[test]
+fn steps_are_compared_by_name_and_output_by_line() {
+    let bed = Bed::with_vectors();
+    let text = bed.read(SIGNED);
+    let changed = text
+        .replace("name: alone\n", "name: alone2\n")
+        .replace("    err\n", "    err\n    more\n    evil \u{202e}\n");
+    bed.write("changed.yaml", changed);
+    let out = bed.attest(&["diff", SIGNED, "changed.yaml"]).expect(1).out;
+    assert!(out.contains("steps[alone]\n"), "{out}");
+    assert!(out.contains("steps[alone2]\n  a: (absent)"), "{out}");
+    assert!(out.contains("steps[test].stderr (line 2, and "), "{out}");
+    assert!(!out.contains('\u{202e}'), "{out}");
+    for line in out.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn every_field_of_a_receipt_is_compared() {
+    let bed = Bed::with_vectors();
+    let record = json(&bed, "r1_pipeline_signed.yaml", "r6_wrapped.yaml", 1);
+    let paths = paths(&record["differences"]);
+    for needed in [
+        "pipeline_hash",
+        "steps/wrapit",
+        "provenance/execution/mode",
+        "provenance/execution/command",
+    ] {
+        assert!(
+            paths.iter().any(|path| path == needed),
+            "{needed}: {paths:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_exit_code_2() {
+    let bed = Bed::with_vectors();
+    bed.attest(&["diff", SIGNED]).expect(2).says("<B>");
+    bed.attest(&["diff", SIGNED, "nosuch"])
+        .expect(2)
+        .says("`nosuch`");
+    bed.attest(&["diff", "trust", SIGNED])
+        .expect(2)
+        .says("not a regular file");
+    bed.write("list.yaml", "- a\n");
+    bed.attest(&["diff", SIGNED, "list.yaml"])
+        .expect(2)
+        .says("is not a receipt");
+    bed.attest(&["diff", SIGNED, SIGNED, SIGNED]).expect(2);
+}

@@ -1,0 +1,14 @@
+//! The real `attest`, judged by what it prints, the code that it ends with and the files it leaves.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests start the program that they judge"
+)]
+
+#[cfg(test)]
+mod bed;
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
+mod diff;
+#[cfg(test)]
+mod show;

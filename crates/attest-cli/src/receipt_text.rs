@@ -1,0 +1,309 @@
+//! A receipt as lines of 80 columns. Every text in it is somebody else's and is made visible.
+
+use attest_receipt::receipt::{
+    Artifact, CiProvider, Control, ControlStatus, Decision, Execution, Isolation, IsolationMode,
+    PluginRecord, Provenance, Receipt, Source, StepResult,
+};
+use cli_shell::layout::{cell, pairs, wrap};
+use cli_shell::{visible, visible_lines};
+
+/// Digits of a hash where the whole one has no room.
+const SHORT: usize = 12;
+
+/// Lays a receipt out.
+pub(crate) fn text(name: &str, receipt: &Receipt, problems: &[String], logs: bool) -> String {
+    let mut out = head(name, receipt);
+    for problem in problems {
+        out.push_str(&wrap(&format!("problem: {}", visible(problem)), "", "  "));
+    }
+    out.push_str(&steps(&receipt.steps));
+    if let Some(provenance) = &receipt.provenance {
+        out.push_str(&artifacts(&provenance.artifacts));
+    }
+    if let Some(isolation) = &receipt.isolation {
+        out.push_str(&controls(isolation));
+    }
+    if let Some(plugins) = &receipt.plugins {
+        out.push_str(&plugin_records(plugins));
+    }
+    if logs {
+        for step in &receipt.steps {
+            push_log(&mut out, &step.name, "stdout", &step.stdout);
+            push_log(&mut out, &step.name, "stderr", &step.stderr);
+        }
+    }
+    out
+}
+
+fn head(name: &str, receipt: &Receipt) -> String {
+    let provenance = receipt.provenance.as_ref();
+    let failed = receipt.failed_steps();
+    let outcome = match failed {
+        0 => "success".to_owned(),
+        1 => "failure (1 failed step)".to_owned(),
+        failed => format!("failure ({failed} failed steps)"),
+    };
+    let signature = match (&receipt.signature, &receipt.signer_public_key) {
+        (Some(_), Some(_)) => "present, not checked here: `attest verify`",
+        (None, None) => "none",
+        _ => "incomplete",
+    };
+    let version = receipt.schema_version.unwrap_or(1);
+    pairs(&[
+        ("receipt", Some(visible(name))),
+        ("execution", Some(outcome)),
+        ("signature", Some(signature.to_owned())),
+        (
+            "public key",
+            receipt.signer_public_key.as_deref().map(visible),
+        ),
+        (
+            "time token",
+            receipt
+                .timestamp_token
+                .as_ref()
+                .map(|_| "present".to_owned()),
+        ),
+        (
+            "started",
+            provenance
+                .and_then(|one| one.started_at)
+                .map(|time| time.to_string()),
+        ),
+        ("ended", Some(receipt.timestamp.to_string())),
+        ("took", Some(format!("{} s", receipt.total_duration_secs))),
+        (
+            "pipeline",
+            provenance
+                .and_then(|one| one.pipeline_name.as_deref())
+                .map(visible),
+        ),
+        ("pipeline hash", Some(visible(&receipt.pipeline_hash))),
+        ("command", provenance.and_then(command)),
+        (
+            "source",
+            provenance.and_then(|one| one.source.as_ref()).map(source),
+        ),
+        (
+            "runner",
+            provenance
+                .map(|one| format!("{} {}", visible(&one.runner_os), visible(&one.runner_arch))),
+        ),
+        ("ci", provenance.and_then(ci)),
+        (
+            "reproduced",
+            receipt.reproducibility.as_ref().map(|one| {
+                let verdict = if one.verified {
+                    "verified"
+                } else {
+                    "NOT verified"
+                };
+                format!("{verdict}, {} runs, {}", one.runs, visible(&one.method))
+            }),
+        ),
+        ("events", Some(receipt.causal_events.len().to_string())),
+        (
+            "written by",
+            Some(format!(
+                "attest {}, schema version {version}",
+                visible(&receipt.attest_version)
+            )),
+        ),
+    ])
+}
+
+fn command(provenance: &Provenance) -> Option<String> {
+    match &provenance.execution {
+        Some(Execution::Wrapped { command }) => {
+            let words: Vec<String> = command.iter().map(|word| format!("{word:?}")).collect();
+            Some(visible(&words.join(" ")))
+        }
+        Some(Execution::Native) | None => None,
+    }
+}
+
+fn source(source: &Source) -> String {
+    let mut text = format!("commit {}", visible(&source.commit));
+    if source.tracked_dirty {
+        text.push_str(", tracked files changed");
+    }
+    if let Some(branch) = &source.branch {
+        text.push_str(&format!("\nbranch {}", visible(branch)));
+    }
+    if let Some(repository) = &source.repository {
+        text.push_str(&format!("\nof {}", visible(repository)));
+    }
+    text
+}
+
+fn ci(provenance: &Provenance) -> Option<String> {
+    let ci = provenance.ci.as_ref()?;
+    let mut text = match ci.provider {
+        CiProvider::Github => "github".to_owned(),
+        CiProvider::Gitlab => "gitlab".to_owned(),
+    };
+    for (name, value) in [("run", &ci.run_id), ("job", &ci.job_id)] {
+        if let Some(value) = value {
+            text.push_str(&format!(", {name} {}", visible(value)));
+        }
+    }
+    Some(text)
+}
+
+fn steps(steps: &[StepResult]) -> String {
+    let row = |name: &str, code: &str, time: &str, input: &str, output: &str, note: &str| {
+        let row = format!(
+            "  {} {} {}  {} {} {}",
+            cell(name, 22),
+            right(code, 5),
+            right(time, 8),
+            cell(input, SHORT + 1),
+            cell(output, SHORT + 1),
+            cell(note, 11),
+        );
+        format!("{}\n", row.trim_end())
+    };
+    let mut out = format!("\nsteps ({})\n", steps.len());
+    out.push_str(&row("name", "code", "time", "input", "output", ""));
+    for step in steps {
+        let note = match (step.cache_hit, &step.capsule_hash) {
+            (true, _) => "from cache",
+            (false, Some(_)) => "in capsule",
+            (false, None) => "",
+        };
+        out.push_str(&row(
+            &visible(&step.name),
+            &step.exit_code.to_string(),
+            &format!("{} s", step.duration_secs),
+            &short(&step.input_hash),
+            &short(&step.output_hash),
+            note,
+        ));
+    }
+    out
+}
+
+fn artifacts(artifacts: &[Artifact]) -> String {
+    if artifacts.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("\nartifacts ({})\n", artifacts.len());
+    for artifact in artifacts {
+        let (step, path) = (visible(&artifact.step), visible(&artifact.path));
+        let what = format!("{step}: {path}");
+        out.push_str(&wrap(&what, "  ", "    "));
+        let digest = format!(
+            "{}:{}",
+            visible(&artifact.algorithm),
+            visible(&artifact.digest)
+        );
+        out.push_str(&wrap(&digest, "    ", "    "));
+    }
+    out
+}
+
+fn controls(isolation: &Isolation) -> String {
+    let mode = match isolation.mode {
+        IsolationMode::None => "none",
+        IsolationMode::Process => "process",
+        IsolationMode::Container => "container",
+        IsolationMode::StrictContainer => "strict-container",
+    };
+    let mut out = format!("\nisolation: {mode}, on {}\n", visible(&isolation.platform));
+    for Control {
+        name,
+        status,
+        detail,
+    } in &isolation.controls
+    {
+        let status = match status {
+            ControlStatus::Enforced => "enforced",
+            ControlStatus::NotEnforced => "not enforced",
+            ControlStatus::NotAvailable => "not available",
+        };
+        let first = format!("  {} {} ", cell(&visible(name), 13), cell(status, 13));
+        out.push_str(&wrap(&visible(detail), &first, &" ".repeat(30)));
+    }
+    if !isolation.capsule_steps.is_empty() {
+        let steps: Vec<String> = isolation
+            .capsule_steps
+            .iter()
+            .map(|one| visible(one))
+            .collect();
+        out.push_str(&wrap(
+            &format!("in capsules: {}", steps.join(", ")),
+            "  ",
+            "    ",
+        ));
+    }
+    out
+}
+
+fn plugin_records(plugins: &[PluginRecord]) -> String {
+    let mut out = format!("\nplugins ({})\n", plugins.len());
+    for plugin in plugins {
+        let decision = match plugin.decision {
+            Decision::Skipped => "skipped",
+            Decision::Allow => "allow",
+            Decision::Warn => "warn",
+            Decision::Deny => "deny",
+            Decision::Error => "error",
+        };
+        let kind = if plugin.deterministic {
+            "deterministic"
+        } else {
+            "not deterministic"
+        };
+        let line = format!(
+            "{} {}: {decision} (protocol {}, {kind})",
+            visible(&plugin.name),
+            visible(&plugin.version),
+            plugin.protocol,
+        );
+        out.push_str(&wrap(&line, "  ", "    "));
+        out.push_str(&wrap(&visible(&plugin.digest), "    ", "    "));
+        if let Some(reason) = &plugin.reason {
+            out.push_str(&wrap(
+                &format!("reason: {}", visible(reason)),
+                "    ",
+                "      ",
+            ));
+        }
+        if let Some(annotation) = &plugin.annotation {
+            out.push_str("    what it says, which nobody has checked:\n");
+            let text = String::from_utf8_lossy(&strict_json::to_line(annotation)).into_owned();
+            out.push_str(&wrap(&visible(&text), "    | ", "    | "));
+        }
+    }
+    out.push_str(
+        "  Releases 0.1.0 to 0.4.0 of the original attest refuse this receipt: `plugins`\n  is a field that they do not know.\n",
+    );
+    out
+}
+
+fn push_log(out: &mut String, step: &str, stream: &str, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    out.push_str(&wrap(
+        &format!("{stream} of {}:", visible(step)),
+        "\n",
+        "  ",
+    ));
+    // Not laid out: what a step wrote is shown line by line as it was.
+    for line in visible_lines(text).lines() {
+        out.push_str(&format!("  | {line}\n"));
+    }
+}
+
+fn short(hash: &str) -> String {
+    let hash = visible(hash);
+    match hash.char_indices().nth(SHORT) {
+        Some((at, _)) => format!("{}…", hash.get(..at).unwrap_or_default()),
+        None => hash,
+    }
+}
+
+fn right(text: &str, columns: usize) -> String {
+    format!("{text:>columns$}")
+}
