@@ -1,11 +1,15 @@
 //! Judges the dependency graph by `deny.toml`: licences, sources, banned and doubled crates.
 //! Advisories need a git host and run in the hosted workflow; the output says so.
 
+mod clarify;
+mod xxh32;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
+use self::clarify::Clarification;
 use crate::stage::{Verdict, report};
 use crate::workspace::{Package, metadata, root};
 
@@ -21,8 +25,10 @@ pub(crate) fn run() -> Result<Verdict> {
     let allowed = names(&rules, &["licenses", "allow"], None);
     let banned = names(&rules, &["bans", "deny"], Some("crate"));
     let doubled = names(&rules, &["bans", "skip"], Some("crate"));
-    let metadata = metadata(&root)?;
+    let clarified = clarify::read(&rules).map_err(|reason| anyhow!("deny.toml: {reason}"))?;
+    let mut metadata = metadata(&root)?;
     let mut findings = Vec::new();
+    clear_up(&mut metadata.packages, &clarified, &mut findings);
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for package in metadata.packages.values() {
         versions
@@ -45,6 +51,31 @@ pub(crate) fn run() -> Result<Verdict> {
     );
     let count = format!("{} packages", metadata.packages.len());
     Ok(report("deny", &count, &findings))
+}
+
+/// Fills in the licences that packages do not state; a clarification that clears up nothing is
+/// stale.
+fn clear_up(
+    packages: &mut BTreeMap<String, Package>,
+    clarified: &[Clarification],
+    findings: &mut Vec<String>,
+) {
+    for clarification in clarified {
+        let mut used = false;
+        for package in packages.values_mut() {
+            if clarification.is_about(package) {
+                used = true;
+                match clarification.expression(package) {
+                    Ok(expression) => package.licence = Some(expression.to_owned()),
+                    Err(reason) => findings.push(reason),
+                }
+            }
+        }
+        if !used {
+            let name = clarification.name();
+            findings.push(format!("the clarification of `{name}` clears up nothing"));
+        }
+    }
 }
 
 fn judge(
@@ -187,9 +218,18 @@ mod tests {
             version: "1.0.0".to_owned(),
             licence: Some("MIT".to_owned()),
             source: Some("git+ssh://somewhere".to_owned()),
+            folder: std::path::PathBuf::new(),
         };
         let mut findings = Vec::new();
         judge(&package, &allowed(), &BTreeSet::new(), &mut findings);
+        assert_eq!(findings.len(), 1);
+    }
+    #[test]
+    fn a_stale_clarification_is_found() {
+        let text = "[[licenses.clarify]]\ncrate = \"gone\"\nexpression = \"MIT\"\n";
+        let clarified = clarify::read(&toml::from_str(text).unwrap()).unwrap();
+        let mut findings = Vec::new();
+        clear_up(&mut BTreeMap::new(), &clarified, &mut findings);
         assert_eq!(findings.len(), 1);
     }
 }

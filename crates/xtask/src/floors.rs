@@ -265,6 +265,7 @@ mod tests {
             version: "0.0.0".to_owned(),
             licence: None,
             source: None,
+            folder: PathBuf::new(),
         };
         let metadata = Metadata {
             members: BTreeMap::from([member("gate", Some(6), &["middle"])]),

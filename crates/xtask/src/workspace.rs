@@ -65,6 +65,8 @@ pub(crate) struct Package {
     pub(crate) licence: Option<String>,
     /// Where it comes from; a member has no source.
     pub(crate) source: Option<String>,
+    /// The folder of its manifest.
+    pub(crate) folder: PathBuf,
 }
 
 /// Runs `cargo metadata` on the locked graph.
@@ -105,6 +107,10 @@ pub(crate) fn metadata(root: &Path) -> Result<Metadata> {
                 version: text(&package["version"]).to_owned(),
                 licence: package["license"].as_str().map(str::to_owned),
                 source: package["source"].as_str().map(str::to_owned),
+                folder: Path::new(text(&package["manifest_path"]))
+                    .parent()
+                    .map(Path::to_path_buf)
+                    .unwrap_or_default(),
             },
         );
     }
