@@ -17,10 +17,9 @@ pub(crate) fn read(document: &str) -> Result<Value, String> {
 
 #[track_caller]
 fn refused(document: &str, message: &str) {
-    match read(document) {
-        Ok(value) => panic!("{document:?} was read as {value}"),
-        Err(error) => assert!(error.contains(message), "{document:?}: {error:?}"),
-    }
+    // What is accepted has no message at all.
+    let error = read(document).err().unwrap_or_default();
+    assert!(error.contains(message), "{document:?}: {error:?}");
 }
 
 #[test]
