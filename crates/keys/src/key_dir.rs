@@ -1,0 +1,234 @@
+//! The folder of private keys: which keys are in it, and which of them signs.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use attest_verify::trust::{KeyId, KeyStatus, PublicKey};
+use safe_fs::SafeFsError;
+
+use crate::error::KeysError;
+use crate::folder;
+use crate::signer::Signer;
+use crate::trust_dir::{TrustDir, parse_id};
+
+/// The pair of the old layout, 32 raw bytes each.
+const LOOSE_PRIVATE: &str = "private.key";
+const LOOSE_PUBLIC: &str = "public.key";
+
+/// Where private keys lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyDir {
+    path: PathBuf,
+    /// The workspace, if the folder is the usual one in it.
+    workspace: Option<PathBuf>,
+}
+
+impl KeyDir {
+    /// Names the folder: `.attest/keys` in the workspace, or what `ATTEST_KEYS_DIR` says, relative
+    /// to the workspace. An empty value says nothing. Nothing is looked at yet.
+    #[must_use]
+    pub fn open(workspace: &Path, chosen: Option<&OsStr>) -> Self {
+        match chosen.filter(|chosen| !chosen.is_empty()) {
+            Some(chosen) => Self {
+                path: workspace.join(chosen),
+                workspace: None,
+            },
+            None => Self {
+                path: workspace.join(".attest").join("keys"),
+                workspace: Some(workspace.to_owned()),
+            },
+        }
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Tells whether the private half of a key lies here.
+    #[must_use]
+    pub fn holds(&self, id: &KeyId) -> bool {
+        fs_err::symlink_metadata(self.path.join(file_name(id))).is_ok_and(|found| found.is_file())
+    }
+
+    /// Chooses the key to sign with: the one asked for, else the only one, else the pair of the
+    /// old layout. A key with an id has to be trusted by the policy of `trust` now.
+    ///
+    /// # Errors
+    ///
+    /// There is none, there are several, the policy does not list it or has it as revoked, or its
+    /// file is open to others, a link, somebody else's, no key or another key.
+    pub fn signer(&self, trust: &TrustDir, choice: Option<&str>) -> Result<Signer, KeysError> {
+        let choice = choice.map(parse_id).transpose()?;
+        let folder = self.resolve()?;
+        if let Some(id) = choice {
+            let absent = || KeysError::NoPrivateKey {
+                id,
+                folder: self.path.clone(),
+            };
+            let file = folder.ok_or_else(absent)?.join(file_name(&id));
+            return if exists(&file)? {
+                managed(&file, id, trust)
+            } else {
+                Err(absent())
+            };
+        }
+        let absent = || KeysError::NoKeys {
+            folder: self.path.clone(),
+        };
+        let folder = folder.ok_or_else(absent)?;
+        match key_files(&folder)?.as_slice() {
+            [] if exists(&folder.join(LOOSE_PRIVATE))? => loose(&folder, trust),
+            [] => Err(absent()),
+            [name] => {
+                let file = folder.join(name);
+                let id = id_in(name).ok_or_else(|| KeysError::PrivateKey {
+                    file: file.clone(),
+                    problem: "is not named by the id of a key".to_owned(),
+                })?;
+                managed(&file, id, trust)
+            }
+            _ => Err(KeysError::SeveralKeys),
+        }
+    }
+
+    /// Returns the public half of the old layout's pair, if there is one.
+    pub(crate) fn loose_public(&self) -> Result<Option<PublicKey>, KeysError> {
+        let file = self.path.join(LOOSE_PUBLIC);
+        // Bytes of another length are no key, and nobody is trusted by them.
+        let bytes = read_loose_public(&file)?.unwrap_or_default();
+        let Ok(raw) = bytes.try_into() else {
+            return Ok(None);
+        };
+        PublicKey::from_raw(raw)
+            .map(Some)
+            .map_err(|source| KeysError::Key {
+                what: bounded::text::visible(&file.to_string_lossy()),
+                source,
+            })
+    }
+
+    /// Makes sure that the folder is there, and returns where it is without links.
+    pub(crate) fn prepare(&self) -> Result<PathBuf, KeysError> {
+        if let Some(workspace) = &self.workspace {
+            folder::refuse_links(&self.path, workspace)?;
+        }
+        let made = folder::ensure(&self.path, 0o700)?;
+        if made && self.workspace.is_some() {
+            // A repository that was never prepared for attest must not take the keys in.
+            safe_fs::write_atomic(&self.path.join(".gitignore"), b"*\n", 0o644)
+                .map_err(KeysError::files("write the folder of private keys"))?;
+        }
+        fs_err::canonicalize(&self.path).map_err(KeysError::io("find the folder of private keys"))
+    }
+
+    /// Makes what was created in the folder outlast a crash.
+    pub(crate) fn synchronise(&self) -> Result<(), KeysError> {
+        fs_err::File::open(&self.path)
+            .and_then(|folder| folder.sync_all())
+            .map_err(KeysError::io("synchronise the folder of private keys"))
+    }
+
+    /// Returns where the folder is without links: whoever names a folder may name a link, but a
+    /// checkout may not lead to the keys of another project. `None` if there is none.
+    fn resolve(&self) -> Result<Option<PathBuf>, KeysError> {
+        if let Some(workspace) = &self.workspace {
+            folder::refuse_links(&self.path, workspace)?;
+        }
+        match fs_err::canonicalize(&self.path) {
+            Ok(path) => Ok(Some(path)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(KeysError::io("find the folder of private keys")(error)),
+        }
+    }
+}
+
+/// A key with an id: the policy is asked before its file is opened.
+fn managed(file: &Path, id: KeyId, trust: &TrustDir) -> Result<Signer, KeysError> {
+    match status(trust, &id)? {
+        Some(KeyStatus::Trusted) => {}
+        Some(KeyStatus::Revoked { since }) => return Err(KeysError::Revoked { id, since }),
+        None => {
+            let policy = trust.policy_path();
+            return Err(KeysError::Unlisted { id, policy });
+        }
+    }
+    let signer = Signer::read_pem(file)?;
+    let found = signer.key_id();
+    if found != id {
+        return Err(KeysError::PrivateKey {
+            file: file.to_owned(),
+            problem: format!("holds key {found}, not the key its name claims"),
+        });
+    }
+    Ok(signer)
+}
+
+/// The pair of the old layout, which no policy lists; one that revokes it is heeded.
+fn loose(folder: &Path, trust: &TrustDir) -> Result<Signer, KeysError> {
+    let file = folder.join(LOOSE_PRIVATE);
+    let signer = Signer::read_raw(&file)?;
+    let public = read_loose_public(&folder.join(LOOSE_PUBLIC))?;
+    if public.is_some_and(|public| public != signer.public().raw()) {
+        return Err(KeysError::PrivateKey {
+            file,
+            problem: format!("is not the private half of `{LOOSE_PUBLIC}` beside it"),
+        });
+    }
+    let id = signer.key_id();
+    match status(trust, &id)? {
+        Some(KeyStatus::Revoked { since }) => Err(KeysError::Revoked { id, since }),
+        Some(KeyStatus::Trusted) | None => Ok(signer),
+    }
+}
+
+fn status(trust: &TrustDir, id: &KeyId) -> Result<Option<KeyStatus>, KeysError> {
+    let store = trust.load()?;
+    Ok(store.policy().entry(id).map(|entry| entry.status))
+}
+
+fn read_loose_public(file: &Path) -> Result<Option<Vec<u8>>, KeysError> {
+    match safe_fs::read_bounded(file, 32) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(SafeFsError::TooLarge { .. }) => Ok(Some(Vec::new())),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(source) => Err(KeysError::files("read the public key")(source)),
+    }
+}
+
+/// Names of private keys; two are enough to know that there are several. A link counts, so that
+/// it is refused by name and does not seem to be absent.
+fn key_files(folder: &Path) -> Result<Vec<OsString>, KeysError> {
+    let failed = || KeysError::io("list the folder of private keys");
+    let mut names = Vec::new();
+    for entry in fs_err::read_dir(folder).map_err(failed())? {
+        let name = entry.map_err(failed())?.file_name();
+        let is_key = Path::new(&name).extension().is_some_and(|end| end == "key");
+        if is_key && name != LOOSE_PRIVATE && name != LOOSE_PUBLIC {
+            names.push(name);
+        }
+        if names.len() > 1 {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+fn id_in(name: &OsStr) -> Option<KeyId> {
+    let stem = name.to_str()?.strip_suffix(".key")?;
+    KeyId::new(stem).ok()
+}
+
+fn file_name(id: &KeyId) -> String {
+    format!("{id}.key")
+}
+
+fn exists(file: &Path) -> Result<bool, KeysError> {
+    match fs_err::symlink_metadata(file) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(KeysError::io("examine the private key")(error)),
+    }
+}
