@@ -6,6 +6,8 @@
 
 mod commands;
 mod difference;
+mod places;
+mod prerequisite;
 mod receipt_file;
 mod receipt_text;
 

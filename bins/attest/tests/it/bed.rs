@@ -46,6 +46,11 @@ impl Bed {
     pub(crate) fn with_vectors() -> Self {
         let bed = Self::new();
         copy(&vectors(), bed.folder.path());
+        // The collection holds the link of the workspace as a file with the link's target in it.
+        let link = bed.path("workspace/src/link");
+        let target = std::fs::read_to_string(&link).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(target, link).unwrap();
         bed
     }
 
@@ -113,10 +118,8 @@ fn copy(from: &Path, to: &Path) {
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             copy(&entry.path(), &target);
-        } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(std::fs::read_link(entry.path()).unwrap(), target).unwrap();
         } else {
-            std::fs::copy(entry.path(), target).unwrap();
+            std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap();
         }
     }
 }

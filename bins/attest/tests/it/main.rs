@@ -11,4 +11,6 @@ mod cli;
 #[cfg(test)]
 mod diff;
 #[cfg(test)]
+mod hash;
+#[cfg(test)]
 mod show;

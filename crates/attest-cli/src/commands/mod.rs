@@ -6,6 +6,7 @@
 
 mod diff;
 mod elsewhere;
+mod hash;
 mod show;
 
 use std::process::ExitCode;
@@ -18,6 +19,8 @@ use cli_shell::{CliError, Ui};
 pub enum Commands {
     /// Show a receipt for people: who, when, what was run and made
     Show(show::Show),
+    /// Hash the files that a step declares, as a receipt would have it
+    Hash(hash::Hash),
     /// Show what differs between two receipts; exit code 1 if anything tells them apart
     Diff(diff::Diff),
     /// What only other programs of this name have
@@ -27,6 +30,7 @@ pub enum Commands {
 
 pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
     match command {
+        Commands::Hash(hash) => hash.run(ui),
         Commands::Show(show) => show.run(ui),
         Commands::Diff(diff) => diff.run(ui),
         Commands::Elsewhere(command) => command.run(),
