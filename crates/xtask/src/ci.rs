@@ -110,6 +110,7 @@ pub(crate) fn run() -> Result<Verdict> {
     table.stage("documentation", || documentation(&root))?;
     table.stage("cli reference", || crate::cli_docs::run(false))?;
     table.stage("plugin suites", || plugin_suites(&root))?;
+    table.stage("interop", || crate::interop::stage(&root))?;
     table.stage("portable clean-up", || portable(&root))?;
     table.stage("packages", crate::packages::run)?;
     table.stage("demo", || demo(&root))?;

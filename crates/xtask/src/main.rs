@@ -15,6 +15,7 @@ mod codex;
 mod conformance;
 mod deny;
 mod floors;
+mod interop;
 mod nix;
 mod packages;
 mod soak;
@@ -44,6 +45,8 @@ Usage: cargo xtask COMMAND
   driver        the form and the tests of e2e/driver
   vm [NAME] [--backend nspawn|qemu]
                 the scenarios of e2e/, or one, on machines of their own; root is needed
+  interop       each attest verifies what the other made, the original's and ours; installs
+                the original once, from the crate registry into a cache
   bench         every benchmark, one after the other
   soak          kills a Gate and two Workers at random and judges what is left
     --minutes N   for how long
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         ["packages"] => packages::run(),
         ["driver"] => vm::driver(),
         ["vm", options @ ..] => vm::run(options),
+        ["interop"] => interop::command(),
         ["bench"] => ci::bench(),
         ["soak", words @ ..] => soak::command(words),
         [] | ["help" | "--help" | "-h"] => {
