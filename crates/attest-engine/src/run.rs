@@ -1,9 +1,28 @@
 //! A pipeline from its file to its receipt.
+//!
+//! ```text
+//! checks ─ lock ─ plan ─ commit ─ pipeline_validate
+//!   └ per step: inputs hashed ─ step_pre ─ cache or command ─ inputs again ─ outputs ─ step_post
+//! receipt ─ receipt_finalize ─ key loaded ─ events signed and written ─ receipt signed and written
+//! ```
+//!
+//! A run either ends with a receipt that says all that happened, or leaves none.
 
+mod before;
+mod conclude;
 mod error;
+mod one;
 mod options;
 mod outcome;
+mod overlap;
+mod pipeline;
+mod plan;
+mod schedule;
 
+pub use before::{load, refuse_plugins};
+pub use conclude::{Closing, Draft, check_place, conclude};
 pub use error::RunError;
 pub use options::{Environment, Execution, LoadKey, Place, RunOptions, SigningKey};
 pub use outcome::{RunOutcome, Skipped};
+pub use pipeline::pipeline;
+pub use plan::HERMETIC;

@@ -9,6 +9,9 @@ const FULL: usize = 4 * 1024 * 1024;
 /// Most bytes that the outputs of all steps may take in a receipt, as they are stored there.
 pub const RECEIPT: usize = 12 * 1024 * 1024;
 
+/// Longest marker.
+const MARKER: usize = "[18446744073709551615 bytes cut by attest]\n".len();
+
 /// How much of each stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Record {
@@ -42,10 +45,23 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Takes text that was kept before; its marker, if it has one, is only text.
+    /// Takes text that was kept before, with room for the marker that it may have.
     #[must_use]
-    pub fn whole(text: String) -> Self {
-        Self { cut: 0, text }
+    pub fn bounded(text: String, record: Record) -> Self {
+        let mut recorded = Self { cut: 0, text };
+        let limit = match record {
+            Record::None => 0,
+            Record::Tail | Record::Full => record.limit() + MARKER,
+        };
+        let mut from = recorded.text.len().saturating_sub(limit);
+        while !recorded.text.is_char_boundary(from) {
+            from += 1;
+        }
+        if record != Record::None {
+            recorded.cut = from as u64;
+        }
+        recorded.text.drain(..from);
+        recorded
     }
 
     /// Returns the text for the receipt, with a line in front that says how much is gone.
@@ -242,7 +258,7 @@ mod tests {
 
     #[test]
     fn shrinking_counts_what_yaml_makes_of_it() {
-        let mut recorded = Recorded::whole("ab\u{1}\ncd".into());
+        let mut recorded = Recorded::bounded("ab\u{1}\ncd".into(), Record::Tail);
         assert_eq!(recorded.stored_size(), 22);
         recorded.shrink(22);
         assert_eq!(recorded.clone().into_text(), "ab\u{1}\ncd");

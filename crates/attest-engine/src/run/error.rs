@@ -2,16 +2,19 @@
 
 use std::path::PathBuf;
 
+use tree_manifest::ManifestError;
+
 use crate::hooks::{Stop, StopKind};
+use crate::layout::LayoutError;
 use crate::step::StepError;
 
 /// Says why a run has no receipt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// There is no state folder here.
-    #[error("not an ATTEST repository (run 'attest init')")]
-    NotInitialised,
+    /// The workspace or its state folder cannot be used.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
     /// The pipeline file cannot be read.
     #[error("cannot read the pipeline `{}`", path.display())]
     PipelineFile {
@@ -33,15 +36,16 @@ pub enum RunError {
         /// The step.
         step: String,
         /// Which.
-        problem: String,
+        problem: ManifestError,
     },
     /// A declared input or output cannot be hashed.
-    #[error("step '{step}': {problem}")]
+    #[error("step '{step}': its files cannot be hashed")]
     Hashing {
         /// The step.
         step: String,
         /// Which, and why.
-        problem: String,
+        #[source]
+        source: ManifestError,
     },
     /// What the receipt would say was read is not what is there now.
     #[error(
@@ -124,6 +128,14 @@ pub enum RunError {
 }
 
 impl RunError {
+    pub(super) fn hashing(step: &str, source: ManifestError) -> Self {
+        let step = step.to_owned();
+        match source {
+            problem @ ManifestError::Missing { .. } => Self::Missing { step, problem },
+            source => Self::Hashing { step, source },
+        }
+    }
+
     /// Tells whether this is an honest no (exit 1) and not a failed operation (exit 2).
     #[must_use]
     pub fn is_no(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What a run needs to know; nothing else is looked up.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -56,6 +56,21 @@ impl std::fmt::Debug for RunOptions<'_> {
 /// The variables of a process; values may be secret, so it prints as its names.
 #[derive(Clone, Default)]
 pub struct Environment(pub Vec<(OsString, OsString)>);
+
+impl Environment {
+    /// Returns a variable's value.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_os_str())
+    }
+
+    /// Returns a variable's value if it is text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name).and_then(OsStr::to_str).map(str::to_owned)
+    }
+}
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use attest_receipt::ledger::Event;
 use attest_receipt::manifest::Manifest;
 use attest_receipt::receipt::Receipt;
 
@@ -21,6 +22,8 @@ pub struct RunOutcome {
     pub skipped: Vec<Skipped>,
     /// Who stopped the run.
     pub stopped: Option<Stop>,
+    /// The ledger's events; none once they were written.
+    pub events: Vec<Event>,
     /// The files behind each step's output hash.
     pub outputs: BTreeMap<String, Manifest>,
 }

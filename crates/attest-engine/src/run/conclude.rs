@@ -1,0 +1,187 @@
+//! From what was measured to the file: events, signature, size, name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use attest_receipt::encode::{blake3_hex, hex};
+use attest_receipt::ledger::Event;
+use attest_receipt::receipt::{MAX_BYTES, Receipt};
+use attest_receipt::time::Time;
+
+use super::{LoadKey, Place, RunError};
+use crate::layout::{State, create_whole};
+use crate::ledger;
+
+/// Longest label in the name of a receipt.
+const LABEL: usize = 100;
+/// How many names are tried for one receipt; each is its content, so two are rare.
+const NAMES: usize = 1000;
+
+/// A receipt before its signature, with the events that it names.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// Complete but for signature and key.
+    pub receipt: Receipt,
+    /// In the order of the receipt.
+    pub events: Vec<Event>,
+}
+
+/// How a draft becomes a file.
+#[derive(Clone, Copy)]
+pub struct Closing<'a> {
+    /// Where state is kept.
+    pub state: &'a State,
+    /// Where the receipt goes.
+    pub place: &'a Place,
+    /// Who signs, if it is signed.
+    pub signing: Option<&'a dyn LoadKey>,
+    /// What the receipt's name says, cleaned up here; the pipeline's hash where it is nothing.
+    pub label: Option<&'a str>,
+    /// The time of the file's name.
+    pub now: Time,
+    /// Whether the events go to the ledger.
+    pub record_events: bool,
+}
+
+impl std::fmt::Debug for Closing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Closing")
+            .field("place", self.place)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Signs and writes: events first, the receipt last, so that no receipt names an event that is not
+/// there. The key is loaded here and nowhere before.
+///
+/// # Errors
+/// No usable key, a receipt that no reader would take, or the disk; no receipt is there then.
+pub fn conclude(
+    draft: Draft,
+    closing: Closing<'_>,
+) -> Result<(Receipt, Option<PathBuf>), RunError> {
+    let Draft {
+        mut receipt,
+        mut events,
+    } = draft;
+    let problems = receipt.problems();
+    if !problems.is_empty() {
+        return Err(RunError::Internal {
+            what: "the receipt would be refused by every reader",
+            source: problems.join("; ").into(),
+        });
+    }
+    if let Some(signing) = closing.signing {
+        let key = signing.load()?;
+        ledger::sign(&mut events, &*key);
+        receipt.signature = Some(hex(&key.sign(&receipt.signing_bytes())));
+        receipt.signer_public_key = Some(key.public_hex());
+    }
+    let text = receipt.to_yaml().map_err(|source| RunError::Internal {
+        what: "cannot write the receipt as YAML",
+        source: source.into(),
+    })?;
+    if text.len() > MAX_BYTES {
+        return Err(RunError::ReceiptTooLong {
+            bytes: text.len(),
+            limit: MAX_BYTES,
+        });
+    }
+    if *closing.place == Place::Memory {
+        return Ok((receipt, None));
+    }
+    let written = if closing.record_events {
+        let folder = closing.state.ledger();
+        ledger::store(&folder, &events, closing.now).map_err(write_failed("the causal ledger"))?
+    } else {
+        ledger::Written::default()
+    };
+    match store(&receipt, text.as_bytes(), closing) {
+        Ok(path) => Ok((receipt, Some(path))),
+        Err(error) => {
+            written.undo();
+            Err(error)
+        }
+    }
+}
+
+/// Finds out early that a receipt could not be put where it is wanted.
+///
+/// # Errors
+/// The folder is missing, or something that is no file is in the way.
+pub fn check_place(place: &Place) -> Result<(), RunError> {
+    let Place::File(path) = place else {
+        return Ok(());
+    };
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let failed = write_failed("the receipt");
+    if !fs_err::metadata(folder).map_err(&failed)?.is_dir() {
+        return Err(failed(not_usable(folder, "is no folder")));
+    }
+    match fs_err::symlink_metadata(path) {
+        Ok(found) if found.is_dir() || path.file_name().is_none() => {
+            Err(failed(not_usable(path, "is a folder")))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn not_usable(path: &Path, why: &str) -> io::Error {
+    io::Error::other(format!("`{}` {why}", path.display()))
+}
+
+fn store(receipt: &Receipt, text: &[u8], closing: Closing<'_>) -> Result<PathBuf, RunError> {
+    if let Place::File(path) = closing.place {
+        safe_fs::write_atomic(path, text, 0o644).map_err(write_failed("the receipt"))?;
+        return Ok(path.clone());
+    }
+    let folder = closing.state.receipts();
+    let stem = stem(receipt, text, closing);
+    for number in 0..NAMES {
+        let name = match number {
+            0 => format!("{stem}.yaml"),
+            number => format!("{stem}-{number}.yaml"),
+        };
+        let path = folder.join(name);
+        if create_whole(&path, text).map_err(write_failed("the receipt"))? {
+            return Ok(path);
+        }
+    }
+    Err(write_failed("the receipt")(not_usable(
+        &folder,
+        "has too many receipts of this name",
+    )))
+}
+
+/// `receipt_20261130T120000Z_LABEL_123456789abc`
+fn stem(receipt: &Receipt, text: &[u8], closing: Closing<'_>) -> String {
+    let stamp = closing.now.timestamp().strftime("%Y%m%dT%H%M%SZ");
+    let label: String = match closing.label {
+        Some(label) if !label.is_empty() => label.chars().take(LABEL).map(plain).collect(),
+        _ => receipt.pipeline_hash.chars().take(8).collect(),
+    };
+    let content: String = blake3_hex(text).chars().take(12).collect();
+    format!("receipt_{stamp}_{label}_{content}")
+}
+
+fn plain(character: char) -> char {
+    match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '-' => character,
+        _ => '-',
+    }
+}
+
+fn write_failed<E>(what: &'static str) -> impl Fn(E) -> RunError
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    move |source| RunError::Write {
+        what,
+        source: source.into(),
+    }
+}

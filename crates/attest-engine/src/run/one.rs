@@ -1,0 +1,266 @@
+//! One step of a pipeline: from the hash of its inputs to its result.
+
+use std::time::Duration;
+
+use attest_receipt::manifest::Manifest;
+use attest_receipt::receipt::StepResult;
+use tokio_util::sync::CancellationToken;
+use tree_manifest::ManifestError;
+
+use super::plan::{Plan, Planned};
+use super::{RunError, RunOptions};
+use crate::cache::{self, Found, Subject};
+use crate::output::{Observer, Recorded};
+use crate::step::{self, Command, Executed, Tap};
+
+/// What all steps of a run share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) options: &'a RunOptions<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) observer: &'a dyn Observer,
+    /// Ends everything: the run was cancelled, or has no receipt any more.
+    pub(super) abort: &'a CancellationToken,
+}
+
+/// A step whose inputs are known.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) place: usize,
+    pub(super) input_hash: String,
+    pub(super) capsule_hash: Option<String>,
+}
+
+/// A step with its result.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) place: usize,
+    /// Without the outputs' text.
+    pub(super) result: StepResult,
+    pub(super) stdout: Recorded,
+    pub(super) stderr: Recorded,
+    pub(super) outputs: Manifest,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn planned(self, place: usize) -> Result<&'a Planned, RunError> {
+        self.plan
+            .steps
+            .get(place)
+            .ok_or_else(|| RunError::Internal {
+                what: "a step has no place in the plan",
+                source: place.to_string().into(),
+            })
+    }
+
+    /// Hashes the inputs.
+    pub(super) async fn ready(self, place: usize) -> Result<Ready, RunError> {
+        let planned = self.planned(place)?;
+        if let Some(capsule) = &planned.step.capsule {
+            return Err(RunError::Capsule {
+                step: planned.name.clone(),
+                source: format!("capsule `{capsule}`: steps in capsules do not run yet").into(),
+            });
+        }
+        planned.directory(self.options.state.workspace())?;
+        Ok(Ready {
+            place,
+            input_hash: self.hash_inputs(planned).await?,
+            capsule_hash: None,
+        })
+    }
+
+    /// Takes the step's result from the cache, or runs it.
+    pub(super) async fn finish(self, ready: Ready) -> Result<Done, RunError> {
+        let planned = self.planned(ready.place)?;
+        if let Some(done) = self.cached(planned, &ready).await? {
+            return Ok(done);
+        }
+        self.observer.started(&planned.name);
+        let executed = self.execute(planned).await?;
+        let after = self.hash_inputs(planned).await?;
+        if after != ready.input_hash {
+            return Err(RunError::InputsChanged {
+                step: planned.name.clone(),
+                before: ready.input_hash,
+                after,
+            });
+        }
+        let outputs = self.hash_outputs(planned).await;
+        if outputs.is_err() && executed.end.recorded() != 0 {
+            // Otherwise nobody would learn that there was more to it than a missing output.
+            let code = executed.end.recorded();
+            let message = format!("step '{}' failed with exit code {code}", planned.name);
+            self.observer.warning(&message);
+        }
+        let done = done(&ready, planned, executed, outputs?);
+        self.remember(planned, &ready, &done);
+        Ok(done)
+    }
+
+    async fn execute(self, planned: &Planned) -> Result<Executed, RunError> {
+        let options = self.options;
+        let directory = planned.directory(options.state.workspace())?;
+        let environment = planned.environment(options);
+        let mut command = Command::shell(&planned.step.run, environment, directory);
+        command.timeout = planned.step.timeout_secs.map(Duration::from_secs);
+        let tap = Tap {
+            step: &planned.name,
+            observer: self.observer,
+            secrets: &self.plan.secrets,
+            record: options.record,
+        };
+        step::execute(&options.wrapper, command, tap, self.abort)
+            .await
+            .map_err(|source| match source {
+                step::StepError::Cancelled => RunError::Cancelled,
+                source => RunError::Step {
+                    step: planned.name.clone(),
+                    source,
+                },
+            })
+    }
+
+    /// A result from the cache, if the outputs that it claims are the ones on disk.
+    async fn cached(self, planned: &Planned, ready: &Ready) -> Result<Option<Done>, RunError> {
+        if !self.uses_cache(planned) {
+            return Ok(None);
+        }
+        let folder = self.options.state.cache();
+        let name = &planned.name;
+        let claim = match cache::look(&folder, &self.subject(planned, ready)) {
+            Found::Nothing => return Ok(None),
+            Found::Unusable(why) => {
+                let message = format!("step '{name}': a cache entry is passed over: {why}");
+                self.observer.warning(&message);
+                return Ok(None);
+            }
+            Found::Claim(claim) => claim,
+        };
+        let outputs = match self.hash_outputs(planned).await {
+            Ok(outputs) if outputs.hash() == claim.output_hash => outputs,
+            Ok(_) | Err(RunError::Missing { .. } | RunError::Hashing { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(from_claim(self, ready, claim, outputs)))
+    }
+
+    fn remember(self, planned: &Planned, ready: &Ready, done: &Done) {
+        if !self.uses_cache(planned) || done.result.exit_code != 0 {
+            return;
+        }
+        let result = StepResult {
+            stdout: done.stdout.clone().into_text(),
+            stderr: done.stderr.clone().into_text(),
+            ..done.result.clone()
+        };
+        let folder = self.options.state.cache();
+        let subject = self.subject(planned, ready);
+        if let Err(why) = cache::store(&folder, &subject, &result, (self.options.now)()) {
+            let name = &planned.name;
+            let message = format!("step '{name}': its result cannot be cached: {why}");
+            self.observer.warning(&message);
+        }
+    }
+
+    fn uses_cache(self, planned: &Planned) -> bool {
+        planned.step.cache && self.options.execution == super::Execution::Ambient
+    }
+
+    fn subject<'b>(self, planned: &'b Planned, ready: &'b Ready) -> Subject<'b> {
+        Subject {
+            name: &planned.name,
+            step: &planned.step,
+            input_hash: &ready.input_hash,
+            capsule_hash: ready.capsule_hash.as_deref(),
+            variables: &planned.variables,
+            record: self.options.record,
+        }
+    }
+
+    async fn hash_inputs(self, planned: &Planned) -> Result<String, RunError> {
+        let hash = planned.command_hash.clone();
+        if planned.step.inputs.is_empty() {
+            return Ok(Manifest::of_inputs(hash).hash());
+        }
+        let workspace = self.options.state.workspace().to_owned();
+        let declared = planned.step.inputs.clone();
+        let options = tree_manifest::Options::default();
+        let work =
+            move || tree_manifest::inputs(&workspace, &hash, &declared, &options).map(|m| m.hash());
+        self.aside(planned, work).await
+    }
+
+    async fn hash_outputs(self, planned: &Planned) -> Result<Manifest, RunError> {
+        if planned.step.outputs.is_empty() {
+            return Ok(Manifest::of_outputs());
+        }
+        let workspace = self.options.state.workspace().to_owned();
+        let declared = planned.step.outputs.clone();
+        let options = tree_manifest::Options::default();
+        self.aside(planned, move || {
+            tree_manifest::outputs(&workspace, &declared, &options)
+        })
+        .await
+    }
+
+    /// Hashes on another thread, so that outputs are shown and interrupts heard meanwhile.
+    async fn aside<T: Send + 'static>(
+        self,
+        planned: &Planned,
+        work: impl FnOnce() -> Result<T, ManifestError> + Send + 'static,
+    ) -> Result<T, RunError> {
+        let task = tokio::task::spawn_blocking(work);
+        let joined = tokio::select! {
+            biased;
+            () = self.abort.cancelled() => return Err(RunError::Cancelled),
+            joined = task => joined,
+        };
+        let hashed = joined.map_err(|source| RunError::Internal {
+            what: "the hashing of files broke off",
+            source: source.into(),
+        })?;
+        hashed.map_err(|source| RunError::hashing(&planned.name, source))
+    }
+}
+
+fn done(ready: &Ready, planned: &Planned, executed: Executed, outputs: Manifest) -> Done {
+    Done {
+        place: ready.place,
+        result: StepResult {
+            name: planned.name.clone(),
+            input_hash: ready.input_hash.clone(),
+            output_hash: outputs.hash(),
+            duration_secs: executed.duration.as_secs(),
+            exit_code: executed.end.recorded(),
+            cache_hit: false,
+            stdout: String::new(),
+            stderr: String::new(),
+            capsule_hash: ready.capsule_hash.clone(),
+        },
+        stdout: executed.stdout,
+        stderr: executed.stderr,
+        outputs,
+    }
+}
+
+/// The texts of a claim are foreign: secrets are replaced and lengths bounded as if they were new.
+fn from_claim(shared: Shared<'_>, ready: &Ready, claim: StepResult, outputs: Manifest) -> Done {
+    let bounded = |text: &str| {
+        let text = shared.plan.secrets.replace(text);
+        Recorded::bounded(text, shared.options.record)
+    };
+    Done {
+        place: ready.place,
+        stdout: bounded(&claim.stdout),
+        stderr: bounded(&claim.stderr),
+        result: StepResult {
+            output_hash: outputs.hash(),
+            cache_hit: true,
+            stdout: String::new(),
+            stderr: String::new(),
+            ..claim
+        },
+        outputs,
+    }
+}
