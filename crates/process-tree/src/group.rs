@@ -45,6 +45,7 @@ pub(crate) fn start(spec: &Spec) -> Result<(Group, Pipes), StartError> {
         .stdin(match spec.stdin {
             Stdin::Null => Stdio::null(),
             Stdin::Pipe => Stdio::piped(),
+            Stdin::Inherit => Stdio::inherit(),
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -116,6 +116,9 @@ pub enum Stdin {
     Null,
     /// A pipe whose writing end is [`Child::stdin`](crate::Child::stdin).
     Pipe,
+    /// The host's own descriptor 0. Not for a terminal: the program's group is in its background
+    /// and would be stopped when it reads.
+    Inherit,
 }
 
 /// What it means when processes outlive the program. They are killed either way.

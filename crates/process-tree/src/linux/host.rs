@@ -297,5 +297,9 @@ fn send_stdin(link: &StdUnixStream, stdin: Stdin) -> io::Result<Option<crate::ch
             let ours = pipe::Sender::from_owned_fd(OwnedFd::from(ours))?;
             Ok(Some(ours.into()))
         }
+        Stdin::Inherit => {
+            control::send(link, &[STDIN], Some(io::stdin().as_fd()))?;
+            Ok(None)
+        }
     }
 }

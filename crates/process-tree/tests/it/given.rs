@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use process_tree::{Capture, Captured, Spec, capture, capture_direct};
+use process_tree::{Capture, Captured, Spec, Stdin, capture, capture_direct, spawn, spawn_direct};
+use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{FIXTURE, Scratch, script, wrapper};
@@ -123,4 +124,30 @@ async fn no_descriptor_but_the_first_three_is_open() {
         .unwrap();
     assert_eq!(text(&done), "0 1 2\n");
     drop(leaky);
+}
+
+/// Under nextest each test has a process of its own, whose descriptor 0 this one replaces.
+#[tokio::test]
+async fn the_hosts_own_stdin_is_handed_over_when_asked_for() {
+    let scratch = Scratch::new();
+    let file = scratch.path("input");
+    std::fs::write(&file, "one two three").unwrap();
+    nix::unistd::dup2_stdin(fs_err::File::open(&file).unwrap()).unwrap();
+    let spec = Spec::new(["/bin/sh", "-c", "exec head -c 4"])
+        .env([("PATH", "/usr/bin:/bin:/run/current-system/sw/bin")])
+        .stdin(Stdin::Inherit);
+    // The position in the file is shared, as it is with a shell.
+    for (direct, expected) in [(false, "one "), (true, "two ")] {
+        let mut child = if direct {
+            spawn_direct(spec.clone()).await.unwrap()
+        } else {
+            spawn(&wrapper(), spec.clone()).await.unwrap()
+        };
+        assert!(child.stdin.is_none());
+        let mut said = String::new();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_string(&mut said).await.unwrap();
+        assert_eq!(said, expected);
+        assert!(child.wait().await.unwrap().is_success());
+    }
 }
