@@ -24,9 +24,9 @@ pub fn load_trust(folder: &Path, fallback: Option<&KeyDir>) -> Trust {
         Err(error) => Err(error),
     };
     match read_store(folder) {
-        Ok(Some(store)) => Trust::Store(store),
+        Ok(Some(store)) => Trust::Store(store.into()),
         Ok(None) => match loose() {
-            Ok(Some(key)) => Trust::Store(TrustStore::of_loose_key(&key, "public.key")),
+            Ok(Some(key)) => Trust::Store(TrustStore::of_loose_key(&key, "public.key").into()),
             Ok(None) => Trust::Absent {
                 looked_in: visible(&folder.to_string_lossy()),
             },

@@ -17,7 +17,7 @@ pub const AUTHORITIES: &str = "tsa/";
 #[derive(Debug, Clone)]
 pub enum Trust {
     /// There is a store.
-    Store(TrustStore),
+    Store(Box<TrustStore>),
     /// There is none, so no key is trusted.
     Absent {
         /// The folder that was looked for.
