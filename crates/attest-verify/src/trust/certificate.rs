@@ -60,3 +60,58 @@ fn from_pem(text: &str) -> Result<Vec<Vec<u8>>, KeyError> {
 fn is_sequence(bytes: &[u8]) -> bool {
     AnyRef::from_der(bytes).is_ok_and(|any| any.tag() == Tag::Sequence)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sequence of 3 bytes, as `MAMCAQE=` in base64.
+    const DER: [u8; 5] = [0x30, 3, 2, 1, 1];
+    const PEM: &str = "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n";
+
+    #[test]
+    fn pem_and_der_are_taken_apart() {
+        assert_eq!(certificates(&DER), Ok(vec![DER.to_vec()]));
+        assert_eq!(certificates(PEM.as_bytes()), Ok(vec![DER.to_vec()]));
+        let two = format!("subject=CN = one\n{PEM}issuer\n{}", PEM.trim_end());
+        assert_eq!(certificates(two.as_bytes()), Ok(vec![DER.to_vec(); 2]));
+        let crlf = PEM.replace('\n', "\r\n");
+        assert_eq!(certificates(crlf.as_bytes()), Ok(vec![DER.to_vec()]));
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let trailing = [&DER[..], &[0]].concat();
+        let long_form = [0x30, 0x81, 3, 2, 1, 1];
+        let key = PEM.replace("CERTIFICATE", "PRIVATE KEY");
+        let both = format!("{PEM}{key}");
+        let other = format!("{PEM}{}", PEM.replace("CERTIFICATE", "X509 CRL"));
+        let many = PEM.repeat(MAX + 1);
+        for bytes in [
+            &b""[..],
+            b"text",
+            b"0",
+            &DER[..4],
+            &trailing,
+            &long_form,
+            &[0x31, 3, 2, 1, 1],
+            &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff],
+            PEM.replace("MAMC", "MA!C").as_bytes(),
+            PEM.replace("MAMCAQE=", "AgEB").as_bytes(),
+            PEM.replace("-----END CERTIFICATE-----", "").as_bytes(),
+            PEM.replace("END CERTIFICATE", "END X").as_bytes(),
+            key.as_bytes(),
+            both.as_bytes(),
+            other.as_bytes(),
+            many.as_bytes(),
+        ] {
+            assert!(
+                certificates(bytes).is_err(),
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
+        }
+        assert_eq!(certificates(both.as_bytes()), Err(KeyError::Private));
+        assert!(certificates(PEM.repeat(MAX).as_bytes()).is_ok());
+    }
+}

@@ -52,3 +52,37 @@ impl fmt::Display for KeyName {
         f.pad(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_visible_and_no_paths() {
+        for good in [
+            "a",
+            "ci-master",
+            "Release Team 2026",
+            "clé",
+            &"n".repeat(128),
+        ] {
+            assert_eq!(KeyName::new(good).unwrap().as_str(), good);
+        }
+        for bad in [
+            "",
+            " a",
+            "a\n",
+            "a\tb",
+            "a\0b",
+            "\u{1b}[2J",
+            "a\u{202e}b",
+            "a\u{200b}b",
+            "a/b",
+            "..\\b",
+            &"n".repeat(129),
+        ] {
+            let error = KeyName::new(bad).unwrap_err();
+            assert!(matches!(error, KeyError::Name(_)), "{bad:?}: {error}");
+        }
+    }
+}
