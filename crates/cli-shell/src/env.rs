@@ -60,6 +60,17 @@ pub fn var_os(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// Returns every variable, for children that inherit the whole environment because their user
+/// asked for that.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
+pub fn all() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
 /// Returns the named variables that are set, in the order asked for, for a child's environment.
 #[must_use]
 pub fn pick<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<(OsString, OsString)> {
