@@ -10,6 +10,7 @@ mod places;
 mod prerequisite;
 mod receipt_file;
 mod receipt_text;
+mod signing;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,8 +1,13 @@
-//! Where things are: the workspace, and the keys and trust in it.
+//! Where things are: the workspace, and the keys and the trust in it.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use cli_shell::{CliError, env};
+use keys::{KeyDir, KeysError, Signer, TrustDir};
+
+/// The variable that names another folder of private keys.
+const KEYS_VARIABLE: &str = "ATTEST_KEYS_DIR";
 
 /// Which folder is the workspace.
 #[derive(Debug, Clone, Args)]
@@ -16,5 +21,46 @@ impl Workspace {
     /// Returns the folder, whether or not it is there.
     pub(crate) fn path(&self) -> &Path {
         self.workspace.as_deref().unwrap_or(Path::new("."))
+    }
+
+    /// Returns the folder of the private keys.
+    pub(crate) fn keys(&self) -> KeyDir {
+        key_dir(self.path())
+    }
+
+    /// Returns the trust store.
+    pub(crate) fn trust(&self) -> TrustDir {
+        TrustDir::of_workspace(self.path())
+    }
+
+    /// Chooses the key to sign with and loads it.
+    pub(crate) fn signer(&self, key: Option<&str>) -> Result<Signer, CliError> {
+        let signer = self.keys().signer(&self.trust(), key);
+        signer.map_err(|error| keys_error(error).because("cannot sign"))
+    }
+}
+
+/// Returns the folder of the private keys of a workspace, as the environment has it.
+pub(crate) fn key_dir(workspace: &Path) -> KeyDir {
+    KeyDir::open(workspace, env::var_os(KEYS_VARIABLE).as_deref())
+}
+
+/// Says what went wrong with keys, and what to do.
+pub(crate) fn keys_error(error: KeysError) -> CliError {
+    let hint = match &error {
+        KeysError::SeveralKeys => Some("`attest keys list` shows their ids"),
+        KeysError::UnknownKey(_) | KeysError::NoPrivateKey { .. } => {
+            Some("`attest keys list` shows what there is")
+        }
+        KeysError::Revoked { .. } => Some("choose another with `--key`, or make one"),
+        KeysError::Unlisted { .. } => {
+            Some("`attest keys import` puts its public half into the policy")
+        }
+        _ => None,
+    };
+    let error = CliError::operation(error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
     }
 }

@@ -8,6 +8,19 @@ use cli_shell::CliError;
 use safe_fs::SafeFsError;
 use thiserror::Error;
 
+/// What kept a file from being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// There is no such file.
+    Missing,
+    /// It is a folder, a pipe or a device.
+    NotAFile,
+    /// It is longer than a receipt can be.
+    TooLong,
+    /// The system refused.
+    Refused,
+}
+
 /// Why a file gives no receipt.
 #[derive(Debug, Error)]
 pub(crate) enum FileError {
@@ -16,9 +29,10 @@ pub(crate) enum FileError {
     Read {
         /// The file.
         path: PathBuf,
+        /// What it was.
+        fault: Fault,
         /// What the system said.
-        #[source]
-        source: SafeFsError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Its bytes are no document.
     #[error("unreadable YAML in `{}`", path.display())]
@@ -42,9 +56,25 @@ pub(crate) enum FileError {
 
 /// Reads the bytes of a receipt's file.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
-    safe_fs::read_bounded(path, MAX_BYTES as u64).map_err(|source| FileError::Read {
-        path: path.to_owned(),
-        source,
+    safe_fs::read_bounded(path, MAX_BYTES as u64).map_err(|error| {
+        let missing = error.is_not_found();
+        let (fault, source): (_, Box<dyn std::error::Error + Send + Sync>) = match error {
+            SafeFsError::Io { source, .. } if missing => (Fault::Missing, source.into()),
+            SafeFsError::Io { source, .. } => (Fault::Refused, source.into()),
+            SafeFsError::NotARegularFile { .. } => {
+                (Fault::NotAFile, "it is not a regular file".into())
+            }
+            SafeFsError::TooLarge { limit, .. } => (
+                Fault::TooLong,
+                format!("it is longer than {limit} bytes").into(),
+            ),
+            other => (Fault::Refused, other.into()),
+        };
+        FileError::Read {
+            path: path.to_owned(),
+            fault,
+            source,
+        }
     })
 }
 
@@ -67,14 +97,14 @@ impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
         let hint = match &error {
             FileError::NotAReceipt { .. } => return Self::no(error),
-            FileError::Read {
-                source: SafeFsError::NotARegularFile { .. },
-                ..
-            } => Some("a receipt is a regular file; save what comes through a pipe first"),
-            FileError::Read { source, .. } if source.is_not_found() => {
-                Some("`attest run` prints the path of the receipt that it wrote")
-            }
-            _ => None,
+            FileError::Read { fault, .. } => match fault {
+                Fault::NotAFile => {
+                    Some("a receipt is a regular file; save what comes through a pipe first")
+                }
+                Fault::Missing => Some("`attest run` prints the path of the receipt that it wrote"),
+                Fault::TooLong | Fault::Refused => None,
+            },
+            FileError::Document { .. } => None,
         };
         let error = Self::operation(error);
         match hint {

@@ -54,6 +54,10 @@ impl Bed {
         bed
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -94,6 +98,23 @@ impl Bed {
         names.sort();
         names
     }
+}
+
+/// Files and folders below a folder with their bytes, to see that nothing was changed.
+pub(crate) fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = std::fs::symlink_metadata(&path).unwrap();
+        if meta.is_dir() {
+            found.push((path.clone(), Vec::new()));
+            found.extend(snapshot(&path));
+        } else {
+            found.push((path.clone(), std::fs::read(&path).unwrap_or_default()));
+        }
+    }
+    found.sort();
+    found
 }
 
 pub(crate) fn ran(command: &mut Command) -> Ran {

@@ -13,4 +13,10 @@ mod diff;
 #[cfg(test)]
 mod hash;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod show;
+#[cfg(test)]
+mod sign;
+#[cfg(test)]
+mod verify;

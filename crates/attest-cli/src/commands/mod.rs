@@ -7,7 +7,11 @@
 mod diff;
 mod elsewhere;
 mod hash;
+mod keys;
+mod run;
 mod show;
+mod sign;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -17,8 +21,16 @@ use cli_shell::{CliError, Ui};
 /// What attest can be asked to do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Commands {
+    /// Run a pipeline and write a receipt of what it did
+    Run(Box<run::Run>),
     /// Show a receipt for people: who, when, what was run and made
     Show(show::Show),
+    /// Verify receipts: is this what a trusted key signed, and is it coherent
+    Verify(Box<verify::Verify>),
+    /// Sign a receipt that was made elsewhere, without running anything
+    Sign(sign::Sign),
+    /// Make, list, export, import and revoke keys
+    Keys(keys::Keys),
     /// Hash the files that a step declares, as a receipt would have it
     Hash(hash::Hash),
     /// Show what differs between two receipts; exit code 1 if anything tells them apart
@@ -30,6 +42,10 @@ pub enum Commands {
 
 pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
     match command {
+        Commands::Run(run) => run.run(ui),
+        Commands::Verify(verify) => verify.run(ui),
+        Commands::Sign(sign) => sign.run(ui),
+        Commands::Keys(keys) => keys.run(ui),
         Commands::Hash(hash) => hash.run(ui),
         Commands::Show(show) => show.run(ui),
         Commands::Diff(diff) => diff.run(ui),

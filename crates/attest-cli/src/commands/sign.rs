@@ -1,0 +1,110 @@
+//! `sign RECEIPT`: signs a receipt that was made elsewhere, by a process that runs nothing of the
+//! project. Who signs vouches for what is in it, so the receipt is judged first.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use attest_receipt::encode::hex;
+use attest_receipt::receipt::Receipt;
+use attest_receipt::time::Time;
+use attest_verify::trust::Trust;
+use attest_verify::{Options, Status};
+use clap::Args;
+use cli_shell::{CliError, Ui, clock, exit, visible};
+
+use crate::places::Workspace;
+use crate::receipt_file::{self, FileError};
+
+/// The mode of a receipt that is written to a new place.
+const MODE: u32 = 0o644;
+
+/// What to sign, with what, and where to put it.
+#[derive(Debug, Clone, Args)]
+pub struct Sign {
+    /// The unsigned receipt
+    #[arg(value_name = "RECEIPT")]
+    receipt: PathBuf,
+    /// The id of the key to sign with [default: the only one there is]
+    #[arg(long, value_name = "KEY_ID")]
+    key: Option<String>,
+    /// Write the signed receipt here instead of in place
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    workspace: Workspace,
+}
+
+impl Sign {
+    pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let bytes = receipt_file::bytes(&self.receipt)?;
+        let mut receipt = self.judged(&bytes)?;
+        // Last, so that the key is in memory for as short as can be.
+        let signer = self.workspace.signer(self.key.as_deref())?;
+        receipt.signature = Some(hex(&signer.sign(&receipt.signing_bytes())));
+        receipt.signer_public_key = Some(signer.public().hex());
+        drop(signer);
+        let text = receipt.to_yaml().map_err(CliError::operation)?;
+        let destination = self.output.as_ref().unwrap_or(&self.receipt);
+        write(destination, text.as_bytes())?;
+        ui.data(visible(&destination.display().to_string()))?;
+        Ok(exit::ok())
+    }
+
+    /// Takes the receipt apart and refuses what nobody should sign: exit code 1.
+    fn judged(&self, bytes: &[u8]) -> Result<Receipt, CliError> {
+        let name = visible(&self.receipt.display().to_string());
+        let receipt = receipt_file::parse(&self.receipt, bytes).map_err(refused)?;
+        if receipt.signature.is_some() || receipt.signer_public_key.is_some() {
+            let by = match &receipt.signer_public_key {
+                Some(key) => format!(" by {}", visible(key)),
+                None => String::new(),
+            };
+            return Err(CliError::no(format!(
+                "`{name}` is already signed{by}; a signature is not made again"
+            ))
+            .hint(format!("`attest verify {name}` says whether it holds")));
+        }
+        let options = Options {
+            check_signatures: false,
+            ..Options::new(Time::from(clock::now()))
+        };
+        let nobody = Trust::Absent {
+            looked_in: String::new(),
+        };
+        let outcome =
+            attest_verify::verify(bytes, &nobody, &options, None).map_err(CliError::operation)?;
+        let failed = outcome
+            .all_checks()
+            .filter(|check| check.status == Status::Fail);
+        let failed: Vec<String> = failed
+            .map(|check| format!("{}: {}", check.name, visible(&check.detail)))
+            .collect();
+        if failed.is_empty() {
+            Ok(receipt)
+        } else {
+            Err(CliError::no(failed.join("; ")).because(format!("refusing to sign `{name}`")))
+        }
+    }
+}
+
+/// That bytes are no receipt is the honest no of this command, whatever else they are.
+fn refused(error: FileError) -> CliError {
+    match error {
+        FileError::Document { .. } => CliError::no(error),
+        other => other.into(),
+    }
+}
+
+/// Replaces the file as a whole. A link leads to the file that is replaced, and its mode stays.
+fn write(destination: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let (path, mode) = match fs_err::canonicalize(destination) {
+        Ok(path) => {
+            let mode = fs_err::metadata(&path).map(|found| found.permissions().mode());
+            (path, mode.map_or(MODE, |mode| mode & 0o777))
+        }
+        Err(_) => (destination.to_owned(), MODE),
+    };
+    safe_fs::write_atomic(&path, bytes, mode)
+        .map_err(|error| CliError::operation(error).because("the signed receipt cannot be written"))
+}

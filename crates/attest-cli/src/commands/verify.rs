@@ -1,0 +1,189 @@
+//! `verify RECEIPT…`: judges receipts. It starts no process and no runtime, opens no socket and
+//! writes no file.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use attest_receipt::time::Time;
+use attest_verify::trust::Trust;
+use attest_verify::{Operational, Options, Outcome, Policy, Requirement, error_record, policy};
+use clap::{ArgAction, Args};
+use cli_shell::{CliError, Format, Ui, clock, exit, visible};
+use keys::load_trust;
+
+use crate::places::Workspace;
+use crate::prerequisite::{self, Rule};
+use crate::receipt_file::{self, Fault, FileError};
+
+/// What to judge, and by what.
+#[derive(Debug, Clone, Args)]
+pub struct Verify {
+    /// The receipts
+    #[arg(value_name = "RECEIPT", required = true)]
+    receipts: Vec<PathBuf>,
+    /// Refuse unless this is established: signature, timestamp, recompute, linkage, trust,
+    /// success, plugins, plugin:NAME (repeatable, or with commas)
+    #[arg(long, value_name = "PROPERTY", help_heading = "Judgement")]
+    require: Vec<String>,
+    /// Refuse unless the rules of this file hold too: signers, steps, plugins, age
+    #[arg(long, value_name = "FILE", help_heading = "Judgement")]
+    policy: Option<PathBuf>,
+    /// Whether the signature is checked; without, nothing says who made the receipt
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        action = ArgAction::Set,
+        hide_possible_values = true,
+        help_heading = "Judgement"
+    )]
+    check_signatures: bool,
+    /// Let the receipt of a revoked key say itself that it was signed before
+    #[arg(long, help_heading = "Judgement")]
+    trust_receipt_timestamp: bool,
+    /// The trusted keys [default: .attest/trust in the workspace]
+    #[arg(long, value_name = "DIR", help_heading = "Judgement")]
+    trust_store: Option<PathBuf>,
+    /// Accepted and without effect: no network is ever used
+    #[arg(long, help_heading = "Judgement")]
+    offline: bool,
+    #[command(flatten)]
+    workspace: Workspace,
+}
+
+/// Why a receipt could not be judged: the loop over the receipts ends.
+#[derive(Debug, thiserror::Error)]
+enum Unjudged {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("{message}")]
+    Document {
+        message: String,
+        source: Operational,
+    },
+}
+
+impl Verify {
+    pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        prerequisite::check(&[Rule {
+            option: "--trust-receipt-timestamp",
+            given: self.trust_receipt_timestamp,
+            requires: "--check-signatures true",
+            met: self.check_signatures,
+            why: "without the signature no key is asked about",
+        }])?;
+        let options = self.options()?;
+        let trust = self.trust();
+        let mut all_pass = true;
+        for path in &self.receipts {
+            match judge(path, &trust, &options) {
+                Ok(outcome) => {
+                    tell(ui, &subject(path), &outcome)?;
+                    all_pass &= outcome.passed();
+                }
+                Err(error) => return Err(give_up(ui, path, error)?),
+            }
+        }
+        Ok(if all_pass { exit::ok() } else { exit::no() })
+    }
+
+    fn options(&self) -> Result<Options, CliError> {
+        Ok(Options {
+            check_signatures: self.check_signatures,
+            trust_receipt_timestamp: self.trust_receipt_timestamp,
+            recompute: false,
+            require: Requirement::parse(&self.require).map_err(CliError::usage)?,
+            policy: self.policy.as_deref().map(read_policy).transpose()?,
+            now: Time::from(clock::now()),
+        })
+    }
+
+    /// Reads the trust store, once for all receipts. Whoever names a store means that one alone.
+    fn trust(&self) -> Trust {
+        match &self.trust_store {
+            Some(folder) => load_trust(folder, None),
+            None => load_trust(self.workspace.trust().path(), Some(&self.workspace.keys())),
+        }
+    }
+}
+
+fn judge(path: &Path, trust: &Trust, options: &Options) -> Result<Outcome, Unjudged> {
+    let bytes = receipt_file::bytes(path)?;
+    attest_verify::verify(&bytes, trust, options, None).map_err(|source| Unjudged::Document {
+        message: source.message(&subject(path)),
+        source,
+    })
+}
+
+fn tell(ui: &Ui, subject: &str, outcome: &Outcome) -> Result<(), CliError> {
+    if ui.format() == Format::Json {
+        let mut record = outcome.to_json(subject);
+        record.push(b'\n');
+        ui.raw(&record)?;
+    } else {
+        let mut lines = outcome.text_lines(subject);
+        if let Some(first) = lines.first_mut() {
+            *first = if outcome.passed() {
+                ui.good(first)
+            } else {
+                ui.bad(first)
+            };
+        }
+        lines.push(String::new());
+        ui.raw(lines.join("\n").as_bytes())?;
+    }
+    for warning in &outcome.warnings {
+        ui.warn(visible(warning));
+    }
+    Ok(())
+}
+
+/// Leaves a record for programs, and returns the error for people.
+fn give_up(ui: &Ui, path: &Path, error: Unjudged) -> Result<CliError, CliError> {
+    let (kind, detail) = match &error {
+        Unjudged::Document { message, source } if source.is_resource_limit() => {
+            ("resource-limit", message.clone())
+        }
+        Unjudged::Document { message, .. } => ("operational", message.clone()),
+        Unjudged::File(file) => match file {
+            FileError::Read {
+                fault: Fault::TooLong,
+                ..
+            } => ("resource-limit", one_line(file)),
+            _ => ("operational", one_line(file)),
+        },
+    };
+    if ui.format() == Format::Json {
+        let mut record = error_record(&subject(path), kind, &detail);
+        record.push(b'\n');
+        ui.raw(&record)?;
+    }
+    Ok(match error {
+        Unjudged::File(file) => file.into(),
+        Unjudged::Document { message, .. } => CliError::operation(message),
+    })
+}
+
+fn subject(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    visible(&text)
+}
+
+fn read_policy(path: &Path) -> Result<Policy, CliError> {
+    let refused =
+        |error: CliError| error.because(format!("cannot use the policy `{}`", path.display()));
+    let bytes = safe_fs::read_bounded(path, policy::MAX_BYTES as u64)
+        .map_err(|error| refused(CliError::config(error)))?;
+    Policy::parse(&bytes).map_err(|error| refused(CliError::config(error)))
+}
