@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod capsule;
 pub mod ci;
+mod copy;
 pub mod hooks;
 pub mod isolation;
 pub mod layout;
@@ -18,4 +19,5 @@ pub mod repro;
 pub mod run;
 pub mod source;
 pub mod step;
+mod told;
 pub mod wrap;

@@ -1,1 +1,284 @@
 //! Builds twice and compares, file by file.
+//!
+//! Each build has a copy of the workspace under a path of its own, a fixed environment and no
+//! cache. The receipt is that of the first build, with what the comparison found, and is signed
+//! only then.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use attest_receipt::pipeline::Pipeline;
+use attest_receipt::receipt::{Receipt, Reproducibility};
+use safe_fs::{PrivateTempDir, SafeFsError};
+use tokio_util::sync::CancellationToken;
+
+use crate::capsule::temporary_folder;
+use crate::copy::{Copier, CopyError};
+use crate::hooks::{Hooks, StopKind};
+use crate::layout::{FOLDER, State};
+use crate::output::Observer;
+use crate::run::{
+    self, Closing, Draft, Execution, Place, RunError, RunOptions, RunOutcome, Skipped,
+};
+
+pub use report::{Difference, PluginReport, Report, StepReport};
+
+/// What the receipt says of how it was compared.
+pub const METHOD: &str = "double-build/v1";
+
+/// What no copy holds, at any depth: the state of attest and of git.
+const LEFT_OUT: [&str; 2] = [FOLDER, ".git"];
+/// How many links that are left out are named.
+const NAMED: usize = 20;
+
+/// Says why a check has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReproError {
+    /// There is no place for the copies.
+    #[error("cannot make a place for the copies of the workspace")]
+    Place(#[source] SafeFsError),
+    /// The workspace cannot be copied.
+    #[error("cannot copy the workspace")]
+    Copy(#[source] CopyError),
+    /// A declared input that a copy cannot hold.
+    #[error("step '{step}': symlink `{path}` leads out of the workspace")]
+    LinkInInputs {
+        /// The step.
+        step: String,
+        /// The link.
+        path: String,
+    },
+    /// One of the builds, or the writing of the receipt.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl ReproError {
+    /// Tells whether this is an honest no (exit 1) and not a failed operation (exit 2).
+    #[must_use]
+    pub fn is_no(&self) -> bool {
+        matches!(self, Self::Run(error) if error.is_no())
+    }
+}
+
+/// What came of a check.
+#[derive(Debug, Clone)]
+pub struct ReproOutcome {
+    /// The receipt of the first build, as it was written.
+    pub receipt: Receipt,
+    /// Where it was written.
+    pub path: Option<PathBuf>,
+    /// What differs.
+    pub report: Report,
+    /// The steps that failed in either build.
+    pub failed: Vec<String>,
+    /// The steps of the first build that did not run.
+    pub skipped: Vec<Skipped>,
+    stopped: Option<StopKind>,
+}
+
+impl ReproOutcome {
+    /// Returns the exit code: 0 only if every step succeeded in both builds and made the same.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.stopped {
+            Some(StopKind::Failed) => 2,
+            Some(StopKind::Denied) => 1,
+            None => u8::from(
+                !self.report.verified || !self.failed.is_empty() || !self.skipped.is_empty(),
+            ),
+        }
+    }
+}
+
+/// Builds the pipeline twice, compares, and writes the receipt.
+///
+/// The copies are removed when this returns, also when it was cancelled; it has to be awaited to
+/// its end for that.
+///
+/// # Errors
+/// Why there is no receipt; nothing of the pipeline runs any more then.
+pub async fn check(
+    options: &RunOptions<'_>,
+    observer: &dyn Observer,
+    hooks: &mut dyn Hooks,
+) -> Result<ReproOutcome, ReproError> {
+    options.state.prepare().map_err(RunError::from)?;
+    run::check_place(&options.place)?;
+    run::refuse_plugins(&options.state, hooks)?;
+    let copies = copy(options, observer).await?;
+    let first = build(options, copies.path(), "a", observer, hooks).await?;
+    let second = if first.stopped.is_none() {
+        Some(build(options, copies.path(), "second", observer, hooks).await?)
+    } else {
+        None
+    };
+    if let Err(error) = copies.close() {
+        observer.warning(&format!(
+            "a copy of the workspace could not be removed: {error}"
+        ));
+    }
+    finish(options, first, second)
+}
+
+fn finish(
+    options: &RunOptions<'_>,
+    first: RunOutcome,
+    second: Option<RunOutcome>,
+) -> Result<ReproOutcome, ReproError> {
+    let report = Report::new(&first, second.as_ref());
+    let stopped = first.stopped.as_ref();
+    let stopped = stopped.or(second.as_ref().and_then(|second| second.stopped.as_ref()));
+    let stopped = stopped.map(|stop| stop.kind);
+    let mut failed = first.failed;
+    failed.extend(second.into_iter().flat_map(|second| second.failed));
+    failed.sort();
+    failed.dedup();
+    let mut receipt = first.receipt;
+    receipt.reproducibility = Some(Reproducibility {
+        verified: report.verified,
+        runs: report.runs,
+        method: METHOD.into(),
+    });
+    let draft = Draft {
+        receipt,
+        events: first.events,
+    };
+    let closing = Closing {
+        state: &options.state,
+        place: &options.place,
+        signing: options.signing,
+        label: options.pipeline.name.as_deref(),
+        now: (options.now)(),
+        // They tell of the copies, which are gone.
+        record_events: false,
+    };
+    let (receipt, path) = run::conclude(draft, closing)?;
+    Ok(ReproOutcome {
+        receipt,
+        path,
+        report,
+        failed,
+        skipped: first.skipped,
+        stopped,
+    })
+}
+
+/// Runs the pipeline in one of the copies.
+async fn build(
+    options: &RunOptions<'_>,
+    copies: &Path,
+    name: &str,
+    observer: &dyn Observer,
+    hooks: &mut dyn Hooks,
+) -> Result<RunOutcome, RunError> {
+    let state = State::new(copies.join(name), copies.join(format!("{name}.state")));
+    let options = RunOptions {
+        state,
+        execution: Execution::Hermetic,
+        place: Place::Memory,
+        signing: None,
+        ..options.clone()
+    };
+    run::pipeline(&options, observer, hooks).await
+}
+
+/// Copies the workspace twice. The two paths differ also in length, since a build that writes its
+/// path down may be padded.
+async fn copy(
+    options: &RunOptions<'_>,
+    observer: &dyn Observer,
+) -> Result<PrivateTempDir, ReproError> {
+    let place = temporary_folder(&options.environment);
+    let place = fs_err::canonicalize(place).map_err(|source| {
+        ReproError::Copy(CopyError::Io {
+            path: "the temporary folder".into(),
+            source,
+        })
+    })?;
+    let copies = PrivateTempDir::new_in(&place, "attest-repro-").map_err(ReproError::Place)?;
+    let workspace = options.state.workspace().to_owned();
+    let into = copies.path().to_owned();
+    let cancel = options.cancel.clone();
+    let work = move || copy_twice(&workspace, &into, &cancel);
+    let links = match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(links)) => links,
+        Ok(Err(CopyError::Cancelled)) => return Err(RunError::Cancelled.into()),
+        Ok(Err(error)) => return Err(ReproError::Copy(error)),
+        Err(source) => {
+            return Err(ReproError::Run(RunError::Internal {
+                what: "the copying of the workspace broke off",
+                source: source.into(),
+            }));
+        }
+    };
+    refuse_inputs_among(&links, &options.pipeline)?;
+    for link in links.iter().take(NAMED) {
+        let link = shown(link);
+        observer.warning(&format!(
+            "symlink `{link}` leads out of the workspace and is left out of the copies"
+        ));
+    }
+    if let Some(more) = links.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        observer.warning(&format!("{more} more such symlinks are left out"));
+    }
+    Ok(copies)
+}
+
+/// Returns the links that were left out.
+fn copy_twice(
+    workspace: &Path,
+    into: &Path,
+    cancel: &CancellationToken,
+) -> Result<Vec<PathBuf>, CopyError> {
+    let mut links = Vec::new();
+    for name in ["a", "second"] {
+        let copy = into.join(name);
+        let made = fs_err::create_dir(&copy);
+        made.map_err(|source| CopyError::Io {
+            path: ".".into(),
+            source,
+        })?;
+        let mut copier = Copier::new(&LEFT_OUT, cancel).without(into);
+        copier.whole(workspace, &copy)?;
+        links = copier.links_left_out;
+        copy_capsules(workspace, &copy, cancel)?;
+    }
+    Ok(links)
+}
+
+/// Capsules are part of what a pipeline says, though they stand among the state.
+fn copy_capsules(
+    workspace: &Path,
+    copy: &Path,
+    cancel: &CancellationToken,
+) -> Result<(), CopyError> {
+    let capsules = Path::new(FOLDER).join("capsules");
+    let found = fs_err::symlink_metadata(workspace.join(&capsules));
+    if found.is_ok_and(|found| found.is_dir()) {
+        Copier::new(&[], cancel).one(workspace, copy, &capsules)?;
+    }
+    Ok(())
+}
+
+/// An input that the copies miss would be hashed as if it were not there.
+fn refuse_inputs_among(links: &[PathBuf], pipeline: &Pipeline) -> Result<(), ReproError> {
+    for (name, step) in &pipeline.steps {
+        let link = links
+            .iter()
+            .find(|link| step.inputs.iter().any(|input| link.starts_with(input)));
+        if let Some(link) = link {
+            return Err(ReproError::LinkInInputs {
+                step: name.clone(),
+                path: shown(link),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    bounded::text::visible(&path.to_string_lossy())
+}
