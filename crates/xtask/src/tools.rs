@@ -28,6 +28,11 @@ const PROGRAMS: &[Program] = &[
     ),
     ("sh", "dash", "scripts"),
     ("setsid", "util-linux", "children that leave their session"),
+    (
+        "strace",
+        "strace",
+        "the system calls of `attest verify` are traced",
+    ),
 ];
 
 /// What the flake is checked with; without root it is not.

@@ -19,4 +19,6 @@ mod show;
 #[cfg(test)]
 mod sign;
 #[cfg(test)]
+mod traced;
+#[cfg(test)]
 mod verify;
