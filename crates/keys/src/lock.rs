@@ -19,8 +19,12 @@ pub(crate) struct StoreLock {
 
 /// Locks the folder itself: a lock file in it would end up in a repository.
 pub(crate) fn lock(folder: &Path) -> Result<StoreLock, KeysError> {
+    lock_within(folder, TRIES)
+}
+
+fn lock_within(folder: &Path, tries: u32) -> Result<StoreLock, KeysError> {
     let file = fs_err::File::open(folder).map_err(KeysError::io("open the trust store"))?;
-    for _ in 0..TRIES {
+    for _ in 0..tries {
         match file.try_lock() {
             Ok(()) => return Ok(StoreLock { _folder: file }),
             Err(TryLockError::WouldBlock) => sleep(BETWEEN),
@@ -32,4 +36,19 @@ pub(crate) fn lock(folder: &Path) -> Result<StoreLock, KeysError> {
     Err(KeysError::Busy {
         folder: folder.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_stays_taken_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path()).unwrap();
+        let error = lock_within(folder.path(), 2).unwrap_err();
+        assert!(matches!(error, KeysError::Busy { .. }), "{error}");
+        drop(held);
+        assert!(lock_within(folder.path(), 1).is_ok());
+    }
 }
