@@ -142,6 +142,36 @@ fn a33_a_newer_version_says_to_upgrade() {
 }
 
 #[test]
+fn the_workspace_is_hashed_again_where_that_is_asked_for() {
+    let bed = Bed::with_vectors();
+    // What the three steps of the vectors leave.
+    let made = std::process::Command::new("sh")
+        .args(["-c", "mkdir -p out && cat src/a.txt src/b.txt > out/ab.txt"])
+        .current_dir(bed.path("workspace"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let args = [
+        "--recompute",
+        "--require",
+        "recompute",
+        "--workspace",
+        "workspace",
+        SIGNED,
+    ];
+    let ran = verify(&bed, &args).expect(0);
+    assert!(ran.out.contains("  recompute    pass "), "{}", ran.out);
+    bed.write("workspace/src/a.txt", "changed");
+    let ran = verify(&bed, &args).expect(1);
+    assert!(
+        ran.out.contains("step 'build': input hash mismatch"),
+        "{}",
+        ran.out
+    );
+    verify(&bed, &["--recompute", SIGNED]).expect(1);
+}
+
+#[test]
 fn requirements_refuse_what_only_was_not_checked() {
     let bed = Bed::with_vectors();
     let ran = verify(&bed, &["--require", "signature,success", SIGNED]).expect(0);

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use attest_engine::recompute::OnDisk;
 use attest_receipt::time::Time;
 use attest_verify::trust::Trust;
 use attest_verify::{Operational, Options, Outcome, Policy, Requirement, error_record, policy};
@@ -39,6 +40,9 @@ pub struct Verify {
         help_heading = "Judgement"
     )]
     check_signatures: bool,
+    /// Hash the pipeline, inputs and outputs in the workspace again and compare
+    #[arg(long, help_heading = "Judgement")]
+    recompute: bool,
     /// Let the receipt of a revoked key say itself that it was signed before
     #[arg(long, help_heading = "Judgement")]
     trust_receipt_timestamp: bool,
@@ -75,9 +79,10 @@ impl Verify {
         }])?;
         let options = self.options()?;
         let trust = self.trust();
+        let workspace = OnDisk::new(self.workspace.path());
         let mut all_pass = true;
         for path in &self.receipts {
-            match judge(path, &trust, &options) {
+            match judge(path, &trust, &options, &workspace) {
                 Ok(outcome) => {
                     tell(ui, &subject(path), &outcome)?;
                     all_pass &= outcome.passed();
@@ -92,7 +97,7 @@ impl Verify {
         Ok(Options {
             check_signatures: self.check_signatures,
             trust_receipt_timestamp: self.trust_receipt_timestamp,
-            recompute: false,
+            recompute: self.recompute,
             require: Requirement::parse(&self.require).map_err(CliError::usage)?,
             policy: self.policy.as_deref().map(read_policy).transpose()?,
             now: Time::from(clock::now()),
@@ -108,11 +113,18 @@ impl Verify {
     }
 }
 
-fn judge(path: &Path, trust: &Trust, options: &Options) -> Result<Outcome, Unjudged> {
+fn judge(
+    path: &Path,
+    trust: &Trust,
+    options: &Options,
+    workspace: &OnDisk,
+) -> Result<Outcome, Unjudged> {
     let bytes = receipt_file::bytes(path)?;
-    attest_verify::verify(&bytes, trust, options, None).map_err(|source| Unjudged::Document {
-        message: source.message(&subject(path)),
-        source,
+    attest_verify::verify(&bytes, trust, options, Some(workspace)).map_err(|source| {
+        Unjudged::Document {
+            message: source.message(&subject(path)),
+            source,
+        }
     })
 }
 
