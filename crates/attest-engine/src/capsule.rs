@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::copy::CopyError;
 use crate::layout::{FOLDER, LayoutError, create_whole};
 use crate::run::{Environment, HERMETIC};
-use crate::step::{self, Command, End, StepError, Tap};
+use crate::step::{self, Command, End, Input, StepError, Tap};
 
 pub use client::Client;
 pub use snapshot::Snapshot;
@@ -280,6 +280,7 @@ impl<'a> Prepared<'a> {
             environment: self.client.environment().0.clone(),
             directory: self.directory.clone(),
             timeout: None,
+            input: Input::Nothing,
         }
     }
 

@@ -1,5 +1,7 @@
 //! One command, from its start to the last process that it left.
 
+mod input;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+
+pub use input::Input;
 
 use crate::output::{Keeper, Observer, Record, Recorded, Redactor, Secrets, Stream};
 
@@ -36,6 +40,8 @@ pub struct Command {
     pub directory: PathBuf,
     /// After how long everything is killed.
     pub timeout: Option<Duration>,
+    /// What it reads.
+    pub input: Input,
 }
 
 impl Command {
@@ -51,6 +57,7 @@ impl Command {
             environment,
             directory: directory.into(),
             timeout: None,
+            input: Input::Nothing,
         }
     }
 }
@@ -126,8 +133,7 @@ pub enum StepError {
     Cancelled,
 }
 
-/// Runs a command to its end. Its standard input is `/dev/null`; whatever it leaves running is
-/// killed, with a warning.
+/// Runs a command to its end. Whatever it leaves running is killed, with a warning.
 ///
 /// # Errors
 /// It did not start, its end is unknown, or `cancel` came first. Nothing of it runs any more then.
@@ -143,12 +149,17 @@ pub async fn execute(
     let spec = Spec::new(command.argv)
         .env(command.environment)
         .cwd(command.directory)
+        .stdin(command.input.stdin())
         .leftovers(Leftovers::KillAndWarn);
     let started = Instant::now();
-    let child = process_tree::spawn(wrapper, spec).await?;
-    Running::new(child, tap, started, command.timeout)
-        .finish(cancel)
-        .await
+    let mut child = process_tree::spawn(wrapper, spec).await?;
+    let typed = command.input.feed(child.stdin.take());
+    let running = Running::new(child, tap, started, command.timeout);
+    tokio::select! {
+        biased;
+        executed = running.finish(cancel) => executed,
+        never = typed => match never {},
+    }
 }
 
 /// A started command whose output is read while it runs.
