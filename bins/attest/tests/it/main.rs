@@ -11,6 +11,8 @@ mod cli;
 #[cfg(test)]
 mod diff;
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
 mod hash;
 #[cfg(test)]
 mod keys;
