@@ -15,6 +15,8 @@
 
 pub mod capsule;
 pub mod encode;
+#[doc(hidden)]
+pub mod fuzz_entry;
 pub mod ledger;
 pub mod manifest;
 pub mod pipeline;

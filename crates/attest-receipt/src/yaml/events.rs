@@ -2,7 +2,7 @@
 
 use std::io::BufReader;
 
-use libyaml_safer::{Error, Event, EventData, Mark, Parser, ScalarStyle};
+use libyaml_safer::{Encoding, Error, Event, EventData, Mark, Parser, ScalarStyle};
 
 use super::build::Builder;
 use super::fed::Fed;
@@ -15,6 +15,8 @@ const READ_AHEAD: usize = 8 * 1024;
 pub(super) fn read(text: &str, limits: &Limits) -> Result<Node, YamlError> {
     let fed = Fed::new(text)?;
     let mut parser = Parser::new();
+    // Left to guess, the parser takes every first byte 0xef for a byte order mark.
+    parser.set_encoding(Encoding::Utf8);
     parser.set_input(BufReader::with_capacity(READ_AHEAD, fed.as_bytes()));
     let mut document = Document {
         builder: Builder::new(limits.depth),
