@@ -20,6 +20,7 @@ let
 
   # What each program is, for `nix search` and `nix flake show`.
   descriptions = {
+    attest = "Runs pipelines, signs receipts of them and verifies receipts";
     forge = "The operator's command of Agent Forge, and its demo";
     forge-codex-plugin = "Workspace edits by the Codex CLI, as a forge plugin";
     forge-exec-plugin = "Workspace edits by any command, as a forge plugin";
@@ -33,9 +34,10 @@ let
     "forge"
     "forge-plugin-conformance"
   ];
-  # Their tests start programs at the places where most systems have them (/usr/bin/python3, /bin/true), which
-  # the sandbox has not. `cargo xtask ci` runs them, and the scenarios run the programs.
+  # Their tests start programs at the places where most systems have them (/usr/bin/python3, /bin/true) or trace
+  # system calls; the sandbox allows neither. `cargo xtask ci` runs them, and the scenarios run the programs.
   needHost = [
+    "attest"
     "forge"
     "forge-codex-plugin"
     "forge-exec-plugin"

@@ -23,18 +23,18 @@ use cli_shell::{CliError, Ui};
 pub enum Commands {
     /// Run a pipeline and write a receipt of what it did
     Run(Box<run::Run>),
-    /// Show a receipt for people: who, when, what was run and made
-    Show(show::Show),
     /// Verify receipts: is this what a trusted key signed, and is it coherent
     Verify(Box<verify::Verify>),
+    /// Show a receipt for people: who, when, what was run and made
+    Show(show::Show),
+    /// Show what differs between two receipts; exit code 1 if anything tells them apart
+    Diff(diff::Diff),
     /// Sign a receipt that was made elsewhere, without running anything
     Sign(sign::Sign),
     /// Make, list, export, import and revoke keys
     Keys(keys::Keys),
     /// Hash the files that a step declares, as a receipt would have it
     Hash(hash::Hash),
-    /// Show what differs between two receipts; exit code 1 if anything tells them apart
-    Diff(diff::Diff),
     /// What only other programs of this name have
     #[command(flatten)]
     Elsewhere(elsewhere::Elsewhere),
