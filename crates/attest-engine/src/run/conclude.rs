@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use attest_receipt::encode::{blake3_hex, hex};
 use attest_receipt::ledger::Event;
-use attest_receipt::receipt::{MAX_BYTES, Receipt};
+use attest_receipt::receipt::{self, MAX_BYTES, Receipt};
 use attest_receipt::time::Time;
 
 use super::{LoadKey, Place, RunError};
@@ -64,13 +64,6 @@ pub fn conclude(
         mut receipt,
         mut events,
     } = draft;
-    let problems = receipt.problems();
-    if !problems.is_empty() {
-        return Err(RunError::Internal {
-            what: "the receipt would be refused by every reader",
-            source: problems.join("; ").into(),
-        });
-    }
     if let Some(signing) = closing.signing {
         let key = signing.load()?;
         ledger::sign(&mut events, &*key);
@@ -81,12 +74,7 @@ pub fn conclude(
         what: "cannot write the receipt as YAML",
         source: source.into(),
     })?;
-    if text.len() > MAX_BYTES {
-        return Err(RunError::ReceiptTooLong {
-            bytes: text.len(),
-            limit: MAX_BYTES,
-        });
-    }
+    check_readable(&receipt, &text)?;
     if *closing.place == Place::Memory {
         return Ok((receipt, None));
     }
@@ -102,6 +90,28 @@ pub fn conclude(
             written.undo();
             Err(error)
         }
+    }
+}
+
+/// Makes sure that whoever reads the file gets this very receipt, before it is anywhere.
+fn check_readable(receipt: &Receipt, text: &str) -> Result<(), RunError> {
+    if text.len() > MAX_BYTES {
+        return Err(RunError::ReceiptTooLong {
+            bytes: text.len(),
+            limit: MAX_BYTES,
+        });
+    }
+    let refused = |why: String| RunError::Internal {
+        what: "the receipt would be refused by every reader",
+        source: why.into(),
+    };
+    let read = receipt::read(text.as_bytes()).map_err(|error| refused(error.to_string()))?;
+    if read != *receipt {
+        return Err(refused("it reads back as something else".into()));
+    }
+    match receipt.problems().as_slice() {
+        [] => Ok(()),
+        problems => Err(refused(problems.join("; "))),
     }
 }
 
