@@ -11,6 +11,8 @@
 mod certificate;
 mod error;
 mod file;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod name;
 mod public_key;
 mod store;

@@ -231,7 +231,7 @@ fn read_entries(document: &DocumentMut) -> Result<Vec<TrustEntry>, TrustError> {
 fn read_entry(table: &dyn TableLike, place: &str) -> Result<TrustEntry, TrustError> {
     let id = required(table, "id", place)?;
     let id = KeyId::new(id).map_err(|error| {
-        let shown = visible(id.get(..64).unwrap_or(id));
+        let shown = shown(id);
         shape(place, &format!("malformed key id `{shown}`: {error}"))
     })?;
     let name = required(table, "name", place)?;
@@ -251,7 +251,7 @@ fn read_entry(table: &dyn TableLike, place: &str) -> Result<TrustEntry, TrustErr
         }
         ("revoked", since) => KeyStatus::Revoked { since },
         (other, _) => {
-            let shown = visible(other.get(..64).unwrap_or(other));
+            let shown = shown(other);
             return Err(shape(
                 place,
                 &format!("unknown status `{shown}`, expected `trusted` or `revoked`"),
@@ -331,12 +331,17 @@ fn put(table: &mut dyn TableLike, key: &str, text: &str) {
 }
 
 fn syntax(text: &str, error: &toml_edit::TomlError) -> TrustError {
-    let message = visible(error.message());
+    let message: String = visible(error.message()).chars().take(200).collect();
     let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
         return TrustError::Syntax(message);
     };
     let line = before.matches('\n').count().saturating_add(1);
     TrustError::Syntax(format!("line {line}: {message}"))
+}
+
+/// The beginning of a foreign text, safe to show.
+fn shown(text: &str) -> String {
+    visible(&text.chars().take(64).collect::<String>())
 }
 
 fn shape(place: &str, problem: &str) -> TrustError {

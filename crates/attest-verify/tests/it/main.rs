@@ -5,6 +5,14 @@ mod changed;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod facts;
+#[cfg(test)]
+mod linkage;
+#[cfg(test)]
+mod recompute;
+#[cfg(test)]
 mod signature;
+#[cfg(test)]
+mod time;
 #[cfg(test)]
 mod vectors;

@@ -237,6 +237,10 @@ fn a_malformed_policy_is_refused_as_a_whole() {
         ),
         (entry(&good.replace("0654", "065A")), "malformed key id"),
         (entry(&good.replace("0654", "../")), "malformed key id"),
+        (
+            entry(&good.replace("0654", &format!("x{}", "é".repeat(1000)))),
+            "malformed key id `xééé",
+        ),
         (entry(&good.replace("0654", "\\u202e")), "\\u{202e}"),
         (
             entry(&format!("{good}\nrevoked_at = \"2026-11-30T12:00:00Z\"")),
