@@ -167,6 +167,10 @@ impl Capsule {
         {
             return invalid("entrypoint has a NUL".into());
         }
+        // The emitter leaves this name without quotes, and readers take it for a merge.
+        if self.env.contains_key("<<") {
+            return invalid("env: '<<' is no name of a variable".into());
+        }
         check_env(&self.env).map_err(|reason| CapsuleError::Invalid(format!("env: {reason}")))
     }
 
