@@ -5,7 +5,7 @@ mod secrets;
 
 use attest_receipt::receipt::StepResult;
 
-pub use record::{Keeper, RECEIPT, Record, Recorded};
+pub use record::{Keeper, RECEIPT, Record, Recorded, fit};
 pub use secrets::{Redactor, SHORTEST, Secrets};
 
 /// One of the two outputs of a command.

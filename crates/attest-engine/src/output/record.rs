@@ -95,6 +95,29 @@ impl Recorded {
     }
 }
 
+/// Cuts outputs until all of them together take at most so many bytes in a receipt; the first ones
+/// keep theirs. May be done again when more come in between: what one may keep only gets less, and
+/// its end stays its end.
+pub fn fit<'a>(outputs: impl Iterator<Item = &'a mut Recorded>, stored: usize) {
+    let outputs: Vec<_> = outputs.collect();
+    let bytes: usize = outputs.iter().map(|recorded| recorded.text.len()).sum();
+    if bytes.saturating_mul(LARGEST) <= stored {
+        return;
+    }
+    let mut left = stored;
+    for recorded in outputs {
+        let mut size = recorded.stored_size();
+        if size > left {
+            recorded.shrink(left);
+            size = recorded.stored_size();
+        }
+        left = left.saturating_sub(size);
+    }
+}
+
+/// Most bytes that a byte of text takes in a receipt.
+const LARGEST: usize = 10;
+
 /// YAML escapes what does not print and indents every line.
 fn stored_size(character: char) -> usize {
     match character {
@@ -103,7 +126,7 @@ fn stored_size(character: char) -> usize {
         '\u{a0}'..='\u{d7ff}' if !matches!(character, '\u{2028}' | '\u{2029}') => {
             character.len_utf8()
         }
-        _ => 10,
+        _ => LARGEST,
     }
 }
 
@@ -254,6 +277,39 @@ mod tests {
         let (marker, text) = out.split_once('\n').unwrap();
         assert!(text.len() <= TAIL);
         assert_eq!(marker, format!("[{} bytes cut by attest]", TAIL - TAIL / 3));
+    }
+
+    #[test]
+    fn outputs_fit_alike_whoever_came_first() {
+        let output = |text: &str| Recorded::bounded(text.into(), Record::Tail);
+        let texts = ["aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc"];
+        let told = |outputs: [Recorded; 3]| outputs.map(Recorded::into_text);
+        let mut at_once = texts.map(output);
+        fit(at_once.iter_mut(), 25);
+        let at_once = told(at_once);
+        assert_eq!(
+            at_once,
+            [texts[0], texts[1], "[5 bytes cut by attest]\nccccc"]
+        );
+        for first in 0..3 {
+            for second in (0..3).filter(|second| *second != first) {
+                let mut outputs = texts.map(output);
+                let mut there = [false; 3];
+                for next in [first, second, 3 - first - second] {
+                    there[next] = true;
+                    let present = outputs.iter_mut().zip(there);
+                    fit(present.filter_map(|(o, there)| there.then_some(o)), 25);
+                }
+                assert_eq!(told(outputs), at_once, "{first} {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_output_without_room_keeps_its_marker() {
+        let mut outputs = [Recorded::bounded("abc".into(), Record::Tail)];
+        fit(outputs.iter_mut(), 0);
+        assert_eq!(outputs[0].clone().into_text(), "[3 bytes cut by attest]\n");
     }
 
     #[test]

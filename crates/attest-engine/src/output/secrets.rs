@@ -55,7 +55,7 @@ impl Secrets {
             .into_iter()
             .map(|(value, mark)| Pattern { value, mark })
             .collect();
-        patterns.sort_by(|a, b| b.value.len().cmp(&a.value.len()));
+        patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.value.len()));
         let first_bytes = patterns
             .iter()
             .filter_map(|pattern| pattern.value.first().copied())

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use attest_receipt::pipeline::{MAX_BYTES, Pipeline};
 use rustix::fs::{Access, CWD, FlockOperation, Mode, OFlags, access, flock, openat};
 use rustix::io::Errno;
-use std::path::{Path, PathBuf};
 
 use super::conclude::check_place;
 use super::{Place, RunError, RunOptions};
@@ -38,10 +38,10 @@ pub(super) fn check(options: &RunOptions<'_>, hooks: &dyn Hooks) -> Result<(), R
     check_place(&options.place)?;
     refuse_plugins(state, hooks)?;
     if options.place != Place::Memory {
-        writable(state.ledger())?;
+        writable(&state.ledger())?;
     }
     if options.place == Place::Receipts {
-        writable(state.receipts())?;
+        writable(&state.receipts())?;
     }
     Ok(())
 }
@@ -61,8 +61,8 @@ pub fn refuse_plugins(state: &State, hooks: &dyn Hooks) -> Result<(), RunError> 
     }
 }
 
-fn writable(folder: PathBuf) -> Result<(), RunError> {
-    access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| RunError::Write {
+fn writable(folder: &Path) -> Result<(), RunError> {
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| RunError::Write {
         what: "into the state folder",
         source: format!("`{}`: {}", folder.display(), io::Error::from(errno)).into(),
     })

@@ -17,7 +17,7 @@ use super::one::{Done, Ready, Shared};
 use super::overlap::Claims;
 use super::{RunError, Skipped};
 use crate::hooks::{BeforeStep, Hooks, Stop, Verdict};
-use crate::output::{RECEIPT, Recorded};
+use crate::output;
 
 /// How far ahead of the first unfinished step another one may start.
 const LOOK_AHEAD: usize = 1024;
@@ -216,22 +216,16 @@ impl<'a> Schedule<'a> {
         Ok(())
     }
 
-    /// Earlier steps in topological order go first, whatever ended first: what a step may keep only
-    /// gets less while others end, and its end stays its end.
+    /// Earlier steps in topological order go first, whatever ended first.
     fn shrink(&mut self) {
-        let mut left = RECEIPT;
-        let mut bound = |recorded: &mut Recorded| {
-            if recorded.stored_size() > left {
-                recorded.shrink(left);
-            }
-            left -= recorded.stored_size().min(left);
-        };
-        for state in &mut self.steps {
-            if let State::Done(done) = state {
-                bound(&mut done.stdout);
-                bound(&mut done.stderr);
-            }
-        }
+        let done = self.steps.iter_mut().filter_map(|state| match state {
+            State::Done(done) => Some(done),
+            State::Waiting | State::Running | State::Skipped(_) => None,
+        });
+        output::fit(
+            done.flat_map(|done| [&mut done.stdout, &mut done.stderr]),
+            output::RECEIPT,
+        );
     }
 
     fn into_ran(mut self) -> Ran {

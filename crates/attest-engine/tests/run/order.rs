@@ -66,10 +66,10 @@ fn a_failure_stops_its_dependants_and_nobody_else() {
 #[test]
 fn independent_steps_run_at_once_with_jobs_and_not_without() {
     let world = World::new();
-    // Each waits for the other, for at most two seconds.
+    // Each waits for the other, for at most some seconds.
     let meet = |own: &str, other: &str| {
         format!(
-            "touch {own}; for i in $(seq 200); do test -e {other} && exit 0; sleep 0.01; done; exit 1"
+            "touch {own}; for i in $(seq 300); do test -e {other} && exit 0; sleep 0.01; done; exit 1"
         )
     };
     let steps = format!(
@@ -83,6 +83,7 @@ fn independent_steps_run_at_once_with_jobs_and_not_without() {
     for name in ["here-a", "here-b"] {
         fs_err::remove_file(world.path(name)).unwrap();
     }
+    let mut options = world.options(&steps.replace("seq 300", "seq 10"));
     options.jobs = jobs(1);
     let alone = run(&options, &mut NoHooks).0.unwrap();
     assert_eq!(alone.failed, ["a"]);
@@ -158,35 +159,6 @@ fn the_receipt_does_not_depend_on_who_was_first() {
     });
     assert_ne!(texts[0].0, texts[1].0);
     assert_eq!(texts[0].1, texts[1].1);
-}
-
-#[test]
-fn the_outputs_of_all_steps_together_stay_within_a_receipt() {
-    let world = World::new();
-    let mut steps = String::new();
-    for number in 0..4 {
-        steps.push_str(&format!(
-            "  s{number}: {{run: 'head -c 4000000 /dev/zero | tr \"\\0\" {number}', cache: false}}\n"
-        ));
-    }
-    let mut options = world.options(&steps);
-    options.record = attest_engine::output::Record::Full;
-    options.jobs = jobs(3);
-    let outcome = run(&options, &mut NoHooks).0.unwrap();
-    let lengths: Vec<_> = outcome
-        .receipt
-        .steps
-        .iter()
-        .map(|s| s.stdout.len())
-        .collect();
-    let left = 12 * 1024 * 1024 - 3 * 4_000_000;
-    let marker = format!("[{} bytes cut by attest]\n", 4_000_000 - left);
-    assert_eq!(
-        lengths,
-        [4_000_000, 4_000_000, 4_000_000, left + marker.len()]
-    );
-    assert!(outcome.receipt.steps[3].stdout.starts_with(&marker));
-    assert!(outcome.path.unwrap().metadata().unwrap().len() < 16 << 20);
 }
 
 #[test]

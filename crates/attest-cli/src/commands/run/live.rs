@@ -102,7 +102,8 @@ impl Observer for Live<'_> {
         self.end(&result.name);
         if result.cache_hit {
             let step = visible(&result.name);
-            self.ui.status(format_args!("[{step}] unchanged, taken from the cache"));
+            self.ui
+                .status(format_args!("[{step}] unchanged, taken from the cache"));
         }
     }
 

@@ -171,7 +171,10 @@ pub(crate) fn tell_path(ui: &Ui, path: &Path) -> Result<(), CliError> {
 
 /// The failure of a step and the end of what it said, on standard error if it said anything there.
 fn failure(step: &StepResult) -> String {
-    let mut text = format!("step '{}' failed with exit code {}", step.name, step.exit_code);
+    let mut text = format!(
+        "step '{}' failed with exit code {}",
+        step.name, step.exit_code
+    );
     let (stream, said) = if step.stderr.trim().is_empty() {
         ("stdout", &step.stdout)
     } else {
@@ -213,4 +216,3 @@ pub(crate) fn failed(error: RunError) -> CliError {
         None => error,
     }
 }
-
