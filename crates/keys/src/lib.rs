@@ -15,6 +15,8 @@
 mod change;
 mod error;
 mod folder;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod generate;
 mod key_dir;
 mod listing;

@@ -118,3 +118,34 @@ fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeysError> {
         .map(Zeroizing::new)
         .map_err(KeysError::files("read the private key"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example key of RFC 8410, as version 1 of PKCS#8.
+    const SHORT: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+-----END PRIVATE KEY-----
+";
+    /// The same as version 2 with its public half, put together by hand after RFC 5958.
+    const LONG: &str = "-----BEGIN PRIVATE KEY-----
+MFECAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+gSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
+-----END PRIVATE KEY-----
+";
+
+    #[test]
+    fn the_written_form_is_that_of_a_fixed_vector() {
+        for pem in [SHORT, LONG] {
+            let signer = Signer::from_pem(pem).unwrap();
+            assert_eq!(signer.to_pem().unwrap().as_str(), LONG);
+        }
+    }
+
+    #[test]
+    fn two_new_keys_differ() {
+        let (one, other) = (Signer::generate().unwrap(), Signer::generate().unwrap());
+        assert_ne!(one.key_id(), other.key_id());
+    }
+}

@@ -213,7 +213,7 @@ impl TrustDir {
 
 pub(crate) fn parse_id(text: &str) -> Result<KeyId, KeysError> {
     KeyId::new(text).map_err(|source| KeysError::Key {
-        what: visible(text.get(..64).unwrap_or(text)),
+        what: visible(&text.chars().take(64).collect::<String>()),
         source,
     })
 }
