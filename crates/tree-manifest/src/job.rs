@@ -124,17 +124,16 @@ impl Job {
     fn run(self) -> Result<Findings, ManifestError> {
         let mut first = Worker::new(&self);
         // A thread costs more than a few small files: the others start once there is work for them.
-        let all_done = first.work(|job| job.threads > 1 && job.queue.len() > 1);
         let mut findings = Findings::default();
-        if !all_done {
+        if first.work_alone() {
             thread::scope(|scope| {
                 let help = || {
                     let mut worker = Worker::new(&self);
-                    worker.work(|_| false);
+                    worker.work();
                     worker.into_findings()
                 };
                 let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(help)).collect();
-                first.work(|_| false);
+                first.work();
                 for other in others {
                     match other.join() {
                         Ok(found) => findings.append(found),

@@ -52,6 +52,8 @@ pub(crate) struct Worker<'a> {
     job: &'a Job,
     buffer: Vec<u8>,
     findings: Findings,
+    /// The other threads are not started.
+    alone: bool,
 }
 
 impl Task {
@@ -69,20 +71,35 @@ impl<'a> Worker<'a> {
             job,
             buffer: vec![0; BUFFER],
             findings: Findings::default(),
+            alone: false,
         }
     }
 
-    /// Works until nothing is left, or until `enough`; tells whether nothing is left.
-    pub(crate) fn work(&mut self, enough: impl Fn(&Job) -> bool) -> bool {
-        while !enough(self.job) {
-            let Some((task, _running)) = self.job.queue.take() else {
+    /// Works until there is enough for other threads, or nothing; tells whether there is enough.
+    pub(crate) fn work_alone(&mut self) -> bool {
+        self.alone = self.job.threads > 1;
+        while self.step() {
+            if self.alone && self.job.queue.len() > 1 {
+                self.alone = false;
                 return true;
-            };
-            if let Err(error) = self.run(task) {
-                self.job.fail(error);
             }
         }
         false
+    }
+
+    /// Works until nothing is left.
+    pub(crate) fn work(&mut self) {
+        while self.step() {}
+    }
+
+    fn step(&mut self) -> bool {
+        let Some((task, _running)) = self.job.queue.take() else {
+            return false;
+        };
+        if let Err(error) = self.run(task) {
+            self.job.fail(error);
+        }
+        true
     }
 
     pub(crate) fn into_findings(self) -> Findings {
@@ -172,9 +189,14 @@ impl<'a> Worker<'a> {
             }
             Opened::Large(large) => {
                 let large = Arc::<Large>::from(large);
-                let helper = || Task::Large(Arc::clone(&large));
-                let others = self.job.threads.saturating_sub(1);
-                self.job.queue.add(iter::repeat_with(helper).take(others));
+                let share = || Task::Large(Arc::clone(&large));
+                let shares = iter::repeat_with(share).take(self.job.threads);
+                if self.alone {
+                    // Whoever works at it now would keep the others from being started.
+                    self.job.queue.add(shares);
+                    return Ok(());
+                }
+                self.job.queue.add(shares.skip(1));
                 self.help(&large)
             }
         }

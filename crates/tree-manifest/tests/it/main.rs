@@ -6,5 +6,7 @@
 )]
 
 mod known;
+mod race;
+mod random;
 mod refused;
 mod tree;
