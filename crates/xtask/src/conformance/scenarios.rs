@@ -49,6 +49,10 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "Hosts of programs on pipes",
         &["H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8"],
     ),
+    (
+        "Receipts and their verification",
+        &["A15", "A16", "A17", "A29"],
+    ),
 ];
 
 /// Checks the page and returns how many rows it has and how many of them are planned.
