@@ -9,7 +9,13 @@ mod facts;
 #[cfg(test)]
 mod linkage;
 #[cfg(test)]
+mod output;
+#[cfg(test)]
 mod recompute;
+#[cfg(test)]
+mod require;
+#[cfg(test)]
+mod schema;
 #[cfg(test)]
 mod signature;
 #[cfg(test)]

@@ -10,6 +10,9 @@ use attest_verify::{Check, CheckName, Options, Status, Workspace, verify};
 
 use crate::common::{check, options, passes, vector, vector_trust, vectors};
 
+/// A change, and what is said of it.
+type Change = (fn(&mut Receipt), &'static str);
+
 /// A workspace in memory.
 #[derive(Clone)]
 struct Memory {
@@ -299,7 +302,7 @@ fn a30_another_pipeline() {
 #[test]
 fn a30_another_receipt() {
     let workspace = Memory::of_vectors();
-    let changes: [(fn(&mut Receipt), &str); 6] = [
+    let changes: [Change; 6] = [
         (
             |it| drop(it.steps.remove(0)),
             "step 'alone' is declared in the workspace pipeline but absent from the receipt",
@@ -335,7 +338,7 @@ fn a30_another_receipt() {
 #[test]
 fn a25_artifacts_are_the_outputs_one_by_one() {
     let workspace = wrapped_workspace();
-    let changes: [(fn(&mut Receipt), &str); 5] = [
+    let changes: [Change; 5] = [
         (
             |it| it.provenance.as_mut().unwrap().artifacts[0].digest = "0".repeat(64),
             "artifact 'out/ab.txt' is recorded with another digest or kind",
@@ -421,7 +424,7 @@ fn a34_the_boundaries_of_arguments_are_part_of_the_command() {
 #[test]
 fn a34_a_wrapped_command_is_one_step_as_it_was_declared() {
     let workspace = wrapped_workspace();
-    let changes: [(fn(&mut Receipt), &str); 7] = [
+    let changes: [Change; 7] = [
         (|it| it.steps.push(crate::common::step("more")), "one step"),
         (
             |it| it.provenance.as_mut().unwrap().steps.clear(),
