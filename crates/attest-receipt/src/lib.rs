@@ -24,6 +24,7 @@ pub mod receipt;
 pub mod time;
 pub mod yaml;
 
+mod graph;
 mod nodes;
 mod text;
 

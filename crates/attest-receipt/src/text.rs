@@ -20,7 +20,7 @@ pub fn is_lower_hex_64(text: &str) -> bool {
 /// Longest foreign text that a message repeats, in characters.
 const SHOWN: usize = 200;
 
-/// Makes a foreign text safe to print: escapes control characters and cuts what is too long.
+/// Makes a foreign text safe to print: escapes what does not print and cuts what is too long.
 #[must_use]
 pub(crate) fn shown(text: &str) -> String {
     let mut out = String::new();
@@ -29,10 +29,11 @@ pub(crate) fn shown(text: &str) -> String {
             out.push('…');
             break;
         }
-        if c.is_control() {
-            out.extend(c.escape_default());
-        } else {
+        // Quotes and backslashes print; the messages put the whole between quotes of their own.
+        if matches!(c, '"' | '\'' | '\\') {
             out.push(c);
+        } else {
+            out.extend(c.escape_debug());
         }
     }
     out

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Pipeline, PipelineError, Step};
+use crate::graph::shown_cycle;
 use crate::text::{check_env, has_control, is_plain_name, shown};
 
 impl Pipeline {
@@ -17,9 +18,8 @@ impl Pipeline {
         let at = |name: &str| lines.get(name).copied();
         self.check_needs()
             .map_err(|(name, reason)| invalid(at(name), reason))?;
-        if let Some(cycle) = self.cycle() {
-            let cycle: Vec<String> = cycle.into_iter().map(shown).collect();
-            let cycle = cycle.join(" -> ");
+        if let Some(cycle) = self.graph().cycle() {
+            let cycle = shown_cycle(&cycle);
             return Err(invalid(
                 None,
                 format!("Cycle detected in pipeline dependencies: {cycle}"),

@@ -7,7 +7,7 @@ use strict_json::{Element, FieldError, Fields, Json, Object};
 
 use super::take::{one_of, open, u32};
 use super::{Decision, PluginRecord};
-use crate::text::is_lower_hex_64;
+use crate::text::{is_lower_hex_64, shown};
 
 /// Longest annotation in bytes of its compact form.
 const MAX_ANNOTATION: usize = 64 * 1024;
@@ -144,7 +144,7 @@ fn annotation(fields: &mut Fields) -> Result<Option<Json>, FieldError> {
 }
 
 fn stands_twice(key: &str) -> String {
-    format!("has the key {key:?} twice")
+    format!("has the key '{}' twice", shown(key))
 }
 
 /// Counts the levels of arrays and objects. The document's own limit bounds the recursion.

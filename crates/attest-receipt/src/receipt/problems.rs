@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Artifact, DeclaredStep, Provenance, Receipt, StepResult};
+use crate::graph::{self, Graph};
 use crate::manifest::check_path;
-use crate::text::{is_lower_hex_64, shown};
-
-const NO_HASH: &str = "is not a 64-char lowercase hex digest";
+use crate::text::{has_control, is_lower_hex_64, shown};
 
 impl Receipt {
     /// Returns what is incoherent: hashes that are none, names that stand twice, no steps.
@@ -18,7 +17,7 @@ impl Receipt {
         if self.attest_version.is_empty() {
             problems.add("attest_version is empty");
         }
-        problems.hash("pipeline_hash", &self.pipeline_hash);
+        problems.hash(&self.pipeline_hash, || "pipeline_hash".into());
         if self.steps.is_empty() {
             problems.add("receipt has no steps");
         }
@@ -27,10 +26,10 @@ impl Receipt {
             problems.step(step);
         }
         for event in &self.causal_events {
-            problems.hash("causal_events", event);
+            problems.hash(event, || "causal_events".into());
         }
         if let Some(hash) = &self.causal_chain_hash {
-            problems.hash("causal_chain_hash", hash);
+            problems.hash(hash, || "causal_chain_hash".into());
         }
         if let Some(provenance) = &self.provenance {
             problems.provenance(provenance, &names);
@@ -40,21 +39,39 @@ impl Receipt {
                 problems.known("isolation.capsule_steps", step, &names);
             }
         }
-        problems.0
+        problems.told()
     }
 }
 
+/// Most problems that are told one by one; a hostile receipt may have very many.
+const TOLD: usize = 50;
+
 #[derive(Default)]
-struct Problems(Vec<String>);
+struct Problems {
+    told: Vec<String>,
+    more: usize,
+}
 
 impl Problems {
     fn add(&mut self, problem: impl Into<String>) {
-        self.0.push(problem.into());
+        if self.told.len() < TOLD {
+            self.told.push(problem.into());
+        } else {
+            self.more += 1;
+        }
     }
 
-    fn hash(&mut self, what: &str, hash: &str) {
+    fn told(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.told.push(format!("and {} more", self.more));
+        }
+        self.told
+    }
+
+    fn hash(&mut self, hash: &str, what: impl FnOnce() -> String) {
         if !is_lower_hex_64(hash) {
-            self.add(format!("{what} {NO_HASH}"));
+            let what = what();
+            self.add(format!("{what} is not a 64-char lowercase hex digest"));
         }
     }
 
@@ -62,13 +79,13 @@ impl Problems {
     fn names<'a>(&mut self, what: &str, names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
         let mut seen = BTreeSet::new();
         for name in names {
-            if name.chars().any(char::is_control) {
-                self.add(format!(
-                    "{what}: step name {name:?} has a control character"
-                ));
+            if has_control(name) {
+                let name = shown(name);
+                self.add(format!("{what}: step '{name}' has a control character"));
             }
             if !seen.insert(name) {
-                self.add(format!("{what}: step {name:?} stands twice"));
+                let name = shown(name);
+                self.add(format!("{what}: step '{name}' stands twice"));
             }
         }
         seen
@@ -76,18 +93,17 @@ impl Problems {
 
     fn known(&mut self, what: &str, step: &str, names: &BTreeSet<&str>) {
         if !names.contains(step) {
-            self.add(format!(
-                "{what} names a step {step:?} that is not in the receipt"
-            ));
+            let step = shown(step);
+            self.add(format!("{what}: step '{step}' is not in the receipt"));
         }
     }
 
     fn step(&mut self, step: &StepResult) {
         let what = |field: &str| format!("step '{}': {field}", shown(&step.name));
-        self.hash(&what("input_hash"), &step.input_hash);
-        self.hash(&what("output_hash"), &step.output_hash);
+        self.hash(&step.input_hash, || what("input_hash"));
+        self.hash(&step.output_hash, || what("output_hash"));
         if let Some(hash) = &step.capsule_hash {
-            self.hash(&what("capsule_hash"), hash);
+            self.hash(hash, || what("capsule_hash"));
         }
     }
 
@@ -97,8 +113,10 @@ impl Problems {
         for step in &provenance.steps {
             self.declared_step(step, &declared);
         }
+        self.cycle(&provenance.steps);
         for name in names.difference(&declared) {
-            self.add(format!("step {name:?} is not declared in provenance"));
+            let name = shown(name);
+            self.add(format!("provenance: step '{name}' is not declared"));
         }
         for artifact in &provenance.artifacts {
             self.artifact(artifact, names);
@@ -106,30 +124,34 @@ impl Problems {
     }
 
     fn declared_step(&mut self, step: &DeclaredStep, declared: &BTreeSet<&str>) {
-        let name = shown(&step.name);
-        self.hash(
-            &format!("provenance: step '{name}': command_hash"),
-            &step.command_hash,
-        );
-        for need in step
-            .needs
-            .iter()
-            .filter(|need| !declared.contains(need.as_str()))
-        {
-            self.add(format!(
-                "provenance: step '{name}' needs {need:?}, which is not declared"
-            ));
+        let what = || format!("provenance: step '{}'", shown(&step.name));
+        self.hash(&step.command_hash, || format!("{}: command_hash", what()));
+        let needs = step.needs.iter();
+        for need in needs.filter(|need| !declared.contains(need.as_str())) {
+            let (what, need) = (what(), shown(need));
+            self.add(format!("{what} needs '{need}', which is not declared"));
+        }
+    }
+
+    fn cycle(&mut self, steps: &[DeclaredStep]) {
+        let needs = steps.iter().flat_map(|step| {
+            let needs = step.needs.iter();
+            needs.map(|need| (step.name.as_str(), need.as_str()))
+        });
+        if let Some(cycle) = Graph::new(needs).cycle() {
+            let cycle = graph::shown_cycle(&cycle);
+            self.add(format!("provenance: steps need each other: {cycle}"));
         }
     }
 
     fn artifact(&mut self, artifact: &Artifact, names: &BTreeSet<&str>) {
-        let path = shown(&artifact.path);
-        self.hash(&format!("artifact '{path}': digest"), &artifact.digest);
+        let what = || format!("artifact '{}'", shown(&artifact.path));
+        self.hash(&artifact.digest, || format!("{}: digest", what()));
         if artifact.algorithm != "blake3" {
-            self.add(format!("artifact '{path}': algorithm is not blake3"));
+            self.add(format!("{}: algorithm is not blake3", what()));
         }
         if let Err(error) = check_path(&artifact.path) {
-            self.add(format!("artifact '{path}' {error}"));
+            self.add(format!("{} {error}", what()));
         }
         self.known("provenance.artifacts", &artifact.step, names);
     }

@@ -11,6 +11,8 @@ use super::{
     StepResult, plugin,
 };
 
+use crate::text::shown;
+
 type Taken<T> = Result<T, FieldError>;
 
 impl Receipt {
@@ -240,7 +242,7 @@ pub(crate) fn open_object(object: Object, path: &str, nullable: &[&str]) -> Take
         .filter(|(key, value)| *value != Json::Null || !nullable.contains(&key.as_str()))
         .collect();
     let object = Object::from_members(given)
-        .map_err(|key| FieldError::invalid(path, format!("stands twice: {key:?}")))?;
+        .map_err(|key| FieldError::invalid(path, format!("has the key '{}' twice", shown(&key))))?;
     Ok(object.fields(path))
 }
 

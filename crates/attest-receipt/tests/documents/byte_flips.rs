@@ -1,4 +1,4 @@
-//! A stored receipt with one bit of it changed is refused, or is what it was, or shows under the
+//! A stored receipt with a bit of any byte changed is refused, or is what it was, or shows under the
 //! signature.
 
 use attest_receipt::receipt::{self, Receipt};
@@ -15,19 +15,14 @@ fn seen(receipt: &Receipt) -> (Vec<u8>, [Option<&String>; 3]) {
     (receipt.signing_bytes(), beside)
 }
 
-/// Every bit, which takes a while.
-const ALL: fn(usize) -> Vec<usize> = |_| (0..8).collect();
-
-/// The bit that tells upper from lower case, and one that differs from byte to byte.
-const TWO: fn(usize) -> Vec<usize> = |index| vec![5, index % 8];
-
-fn flip(name: &str, bits: fn(usize) -> Vec<usize>) {
+fn flip(name: &str) {
     let stored = bytes(name);
     let original = receipt::read(&stored).unwrap();
     let expected = seen(&original);
     let (mut refused, mut same) = (0, 0);
     for index in 0..stored.len() {
-        for bit in bits(index) {
+        // The bit that tells upper from lower case, and one that differs from byte to byte.
+        for bit in [5, index % 8] {
             let mut flipped = stored.clone();
             flipped[index] ^= 1 << bit;
             let Ok(read) = receipt::read(&flipped) else {
@@ -47,20 +42,20 @@ fn flip(name: &str, bits: fn(usize) -> Vec<usize>) {
 
 #[test]
 fn a23_a_flip_of_any_byte_of_a_pipelines_receipt_is_noticed() {
-    flip(vectors::ALL[0], TWO);
+    flip(vectors::ALL[0]);
 }
 
 #[test]
 fn a23_a_flip_of_any_byte_of_an_unsigned_receipt_is_noticed() {
-    flip(vectors::ALL[1], TWO);
+    flip(vectors::ALL[1]);
 }
 
 #[test]
 fn a23_a_flip_of_any_byte_of_a_wrapped_commands_receipt_is_noticed() {
-    flip(vectors::ALL[2], TWO);
+    flip(vectors::ALL[2]);
 }
 
 #[test]
-fn a23_a_flip_of_any_bit_of_an_old_receipt_is_noticed() {
-    flip(vectors::ALL[3], ALL);
+fn a23_a_flip_of_any_byte_of_an_old_receipt_is_noticed() {
+    flip(vectors::ALL[3]);
 }

@@ -78,15 +78,16 @@ fn a07_a_steps_name_stands_once() {
     let mut receipt = full();
     receipt["steps"][1]["name"] = json!("build");
     let problems = sample::read(&receipt).unwrap().problems();
-    assert_eq!(problems, ["receipt: step \"build\" stands twice"]);
+    assert_eq!(problems, ["receipt: step 'build' stands twice"]);
     receipt = full();
     receipt["provenance"]["steps"][1]["name"] = json!("build");
+    receipt["provenance"]["steps"][1]["needs"] = json!([]);
     let problems = sample::read(&receipt).unwrap().problems();
     assert_eq!(
         problems,
         [
-            "provenance: step \"build\" stands twice",
-            "step \"test\" is not declared in provenance"
+            "provenance: step 'build' stands twice",
+            "provenance: step 'test' is not declared"
         ]
     );
 }
@@ -149,15 +150,39 @@ fn a30_steps_that_were_removed_added_or_renamed_are_noticed() {
     assert_eq!(
         problems_of_names("/steps/0/name", "other"),
         [
-            "step \"other\" is not declared in provenance",
-            "provenance.artifacts names a step \"build\" that is not in the receipt",
-            "isolation.capsule_steps names a step \"build\" that is not in the receipt",
+            "provenance: step 'other' is not declared",
+            "provenance.artifacts: step 'build' is not in the receipt",
+            "isolation.capsule_steps: step 'build' is not in the receipt",
         ]
     );
     assert_eq!(
         one_problem("/provenance/steps/1/needs", json!(["zz"])),
-        "provenance: step 'test' needs \"zz\", which is not declared"
+        "provenance: step 'test' needs 'zz', which is not declared"
     );
+}
+
+#[test]
+fn a30_declared_steps_that_need_each_other_are_noticed() {
+    assert_eq!(
+        one_problem("/provenance/steps/0/needs", json!(["test"])),
+        "provenance: steps need each other: build -> test -> build"
+    );
+    assert_eq!(
+        one_problem("/provenance/steps/0/needs", json!(["build"])),
+        "provenance: steps need each other: build -> build"
+    );
+}
+
+#[test]
+fn very_many_problems_are_told_in_bounded_words() {
+    let events: Vec<String> = (0..100_000).map(|index| index.to_string()).collect();
+    let problems = problems("/causal_events", json!(events));
+    assert_eq!(problems.len(), 51);
+    assert_eq!(problems.last().unwrap(), "and 99950 more");
+    let long = "\u{202e}".repeat(100_000);
+    let problems = self::problems("/provenance/steps/1/needs", json!([long]));
+    assert!(problems[0].len() < 3_000, "{problems:?}");
+    assert!(!problems[0].contains('\u{202e}'));
 }
 
 fn problems_of_names(pointer: &str, name: &str) -> Vec<String> {
