@@ -17,7 +17,7 @@ use attest_receipt::capsule::{Capsule, CapsuleError, MAX_BYTES};
 use safe_fs::SafeFsError;
 use tokio_util::sync::CancellationToken;
 
-use crate::copy::CopyError;
+use crate::copy::{CopyError, plain};
 use crate::layout::{FOLDER, LayoutError, create_whole};
 use crate::run::{Environment, HERMETIC};
 use crate::step::{self, Command, End, Input, StepError, Tap};
@@ -205,7 +205,7 @@ pub async fn run(
     tap: Tap<'_>,
     cancel: &CancellationToken,
 ) -> Result<i32, CapsuleFault> {
-    let prepared = Prepared::new(workspace, capsule, command, client, None)?;
+    let prepared = Prepared::new(workspace, None, capsule, command, client, None)?;
     let executed = step::execute(wrapper, prepared.command(), tap, cancel).await;
     prepared.finish(executed.is_err()).await;
     Ok(match executed?.end {
@@ -226,31 +226,34 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Puts the command line of the client together; nothing is started.
+    /// Puts the command line of the client together; nothing is started. The command runs in the
+    /// workspace's place or below it, in `directory`.
     ///
     /// # Errors
     /// A path that cannot be mounted.
     pub fn new(
         workspace: &Path,
+        directory: Option<&str>,
         capsule: &Capsule,
         command: &[OsString],
         client: &'a Client,
         snapshot: Option<Snapshot>,
     ) -> Result<Self, CapsuleFault> {
-        let directory = fs_err::canonicalize(workspace).unwrap_or_else(|_| workspace.to_owned());
+        let from = fs_err::canonicalize(workspace).unwrap_or_else(|_| workspace.to_owned());
         let container = container_name()?;
         let mut argv: Vec<OsString> = vec![client.program().into()];
         argv.extend(["run", "--rm", "--network", "none", "--read-only", "--name"].map(Into::into));
         argv.push(container.clone().into());
         let inside = Path::new(&capsule.mounts.workspace);
-        argv.extend(["-v".into(), mount(&directory, inside, false)?]);
+        argv.extend(["-v".into(), mount(&from, inside, false)?]);
         if let Some(snapshot) = &snapshot {
             for top in snapshot.tops() {
-                let from = snapshot.folder().join(top);
-                argv.extend(["-v".into(), mount(&from, &inside.join(top), true)?]);
+                let input = snapshot.folder().join(top);
+                argv.extend(["-v".into(), mount(&input, &inside.join(top), true)?]);
             }
         }
-        argv.extend(["-w".into(), inside.into()]);
+        let starts_in = directory.map_or_else(|| inside.into(), |below| inside.join(plain(below)));
+        argv.extend(["-w".into(), starts_in.into()]);
         for (name, value) in variables(capsule) {
             argv.extend(["-e".into(), format!("{name}={value}").into()]);
         }
@@ -264,7 +267,7 @@ impl<'a> Prepared<'a> {
         argv.extend(command.iter().cloned());
         Ok(Self {
             client,
-            directory,
+            directory: from,
             argv,
             container,
             snapshot,

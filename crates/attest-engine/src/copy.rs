@@ -294,6 +294,14 @@ fn stays_inside(from: &Path, target: &Path) -> bool {
     true
 }
 
+/// A declared path without the dots that change nothing; empty for the workspace itself.
+pub(crate) fn plain(declared: &str) -> PathBuf {
+    let parts = Path::new(declared).components();
+    parts
+        .filter(|part| !matches!(part, Component::CurDir))
+        .collect()
+}
+
 fn is_dots(name: &CStr) -> bool {
     matches!(name.to_bytes(), b"." | b"..")
 }

@@ -14,7 +14,7 @@ use safe_fs::{PrivateTempDir, SafeFsError};
 use tokio_util::sync::CancellationToken;
 
 use crate::capsule::temporary_folder;
-use crate::copy::{Copier, CopyError};
+use crate::copy::{Copier, CopyError, plain};
 use crate::hooks::{Hooks, StopKind};
 use crate::layout::{FOLDER, State};
 use crate::output::Observer;
@@ -266,9 +266,11 @@ fn copy_capsules(
 /// An input that the copies miss would be hashed as if it were not there.
 fn refuse_inputs_among(links: &[PathBuf], pipeline: &Pipeline) -> Result<(), ReproError> {
     for (name, step) in &pipeline.steps {
-        let link = links
-            .iter()
-            .find(|link| step.inputs.iter().any(|input| link.starts_with(input)));
+        let link = links.iter().find(|link| {
+            step.inputs
+                .iter()
+                .any(|input| link.starts_with(plain(input)))
+        });
         if let Some(link) = link {
             return Err(ReproError::LinkInInputs {
                 step: name.clone(),

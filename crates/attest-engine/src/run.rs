@@ -9,6 +9,7 @@
 //! A run either ends with a receipt that says all that happened, or leaves none.
 
 mod before;
+mod boxed;
 mod conclude;
 mod error;
 mod one;

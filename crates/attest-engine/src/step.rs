@@ -2,7 +2,8 @@
 
 mod input;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,6 +61,13 @@ impl Command {
             input: Input::Nothing,
         }
     }
+}
+
+/// Tells whether a variable of this process can be handed on: the system passes anything, and a
+/// name with `=` in it would arrive as another one.
+#[must_use]
+pub fn can_be_passed_on(name: &OsStr) -> bool {
+    !name.is_empty() && !name.as_bytes().contains(&b'=')
 }
 
 /// Who sees what the command writes, and how much of it is kept.

@@ -1,1 +1,359 @@
 //! Runs one command as it is, and attests it.
+//!
+//! The command is started by its argument vector, without a shell, in the workspace, with the
+//! variables and the input of this process. Whatever becomes of the receipt, the exit code of a
+//! command that failed is the exit code of the whole.
+
+mod outcome;
+mod receipt;
+
+use std::ffi::OsString;
+
+use attest_receipt::manifest::Manifest;
+use attest_receipt::pipeline::{wrapped_command, wrapped_hash};
+use attest_receipt::receipt::Source;
+use attest_receipt::time::Time;
+use process_tree::Wrapper;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tree_manifest::ManifestError;
+
+use crate::hooks::{BeforeStep, Hooks, PipelineFacts, StepFacts, Verdict};
+use crate::layout::State;
+use crate::output::{Observer, Record, Secrets};
+use crate::run::{self, Closing, Draft, Environment, LoadKey, Place, RunError};
+use crate::source;
+use crate::step::{self, Command, End, Executed, Input, StepError, Tap};
+
+pub use outcome::{Failure, Report, WrapOutcome};
+
+/// One command to be attested.
+#[derive(Clone)]
+pub struct WrapOptions<'a> {
+    /// The workspace and where its state is kept.
+    pub state: State,
+    /// The name of the one step.
+    pub name: String,
+    /// What it reads, relative to the workspace.
+    pub inputs: Vec<String>,
+    /// What it makes, relative to the workspace.
+    pub outputs: Vec<String>,
+    /// The argument vector.
+    pub command: Vec<String>,
+    /// The variables of this process, all of which the command gets.
+    pub environment: Environment,
+    /// The variables whose values never leave.
+    pub secrets: Vec<String>,
+    /// What the command reads.
+    pub input: Input,
+    /// The executable that watches over the command.
+    pub wrapper: Wrapper,
+    /// How much of the outputs is kept.
+    pub record: Record,
+    /// Who signs; asked when the command has ended.
+    pub signing: Option<&'a dyn LoadKey>,
+    /// Where the receipt goes.
+    pub place: Place,
+    /// The version that the receipt names.
+    pub attest_version: String,
+    /// The clock.
+    pub now: fn() -> Time,
+    /// Ends the command early; nothing is written then.
+    pub cancel: CancellationToken,
+}
+
+impl std::fmt::Debug for WrapOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WrapOptions")
+            .field("state", &self.state)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs the command and writes its receipt. Nothing of the command runs any more afterwards.
+pub async fn run(
+    options: &WrapOptions<'_>,
+    observer: &dyn Observer,
+    hooks: &mut dyn Hooks,
+) -> WrapOutcome {
+    let mut outcome = WrapOutcome::default();
+    let failure = Wrap::new(options, observer)
+        .attest(hooks, &mut outcome)
+        .await
+        .err();
+    outcome.failure = outcome.failure.or(failure);
+    outcome
+}
+
+/// A command under way.
+struct Wrap<'a> {
+    options: &'a WrapOptions<'a>,
+    observer: &'a dyn Observer,
+    secrets: Secrets,
+    /// The argument vector as it is recorded, hashed and shown: without secret values.
+    told: Vec<String>,
+    /// What stands for it in hashes.
+    text: String,
+    pipeline_hash: String,
+    command_hash: String,
+}
+
+/// What is known before the command starts.
+struct Before {
+    at: Time,
+    clock: Instant,
+    source: Option<Source>,
+    input_hash: String,
+}
+
+impl<'a> Wrap<'a> {
+    fn new(options: &'a WrapOptions<'a>, observer: &'a dyn Observer) -> Self {
+        let secrets = secrets(options);
+        let told: Vec<_> = options.command.iter().map(|w| secrets.replace(w)).collect();
+        let text = wrapped_command(&told);
+        Self {
+            pipeline_hash: wrapped_hash(&told),
+            command_hash: attest_receipt::encode::blake3_hex(text.as_bytes()),
+            options,
+            observer,
+            secrets,
+            told,
+            text,
+        }
+    }
+
+    async fn attest(
+        &self,
+        hooks: &mut dyn Hooks,
+        outcome: &mut WrapOutcome,
+    ) -> Result<(), Failure> {
+        let options = self.options;
+        self.check(hooks)?;
+        self.warn();
+        let at = (options.now)();
+        let clock = Instant::now();
+        let search = options.environment.get("PATH");
+        let source = source::probe(options.state.workspace(), search, &options.cancel).await;
+        let facts = self.facts();
+        self.ask(hooks.pipeline_validate(&facts)).await?;
+        let before = Before {
+            at,
+            clock,
+            source,
+            input_hash: self.hash_inputs().await?,
+        };
+        if let Some(step) = facts.steps.first() {
+            let facts = BeforeStep {
+                step,
+                input_hash: &before.input_hash,
+                command_hash: &self.command_hash,
+                capsule_hash: None,
+                pipeline_hash: &self.pipeline_hash,
+            };
+            self.ask(hooks.step_pre(&facts)).await?;
+        }
+        let executed = self.execute().await?;
+        let code = code(executed.end);
+        outcome.code = Some(code);
+        if self.hash_inputs().await? != before.input_hash {
+            return Err(Failure::InputsChanged);
+        }
+        let outputs = self.hash_outputs().await?;
+        self.conclude(&before, executed, code, &outputs, hooks, outcome)
+            .await
+    }
+
+    /// Refuses what could not end well, before the command starts.
+    fn check(&self, hooks: &dyn Hooks) -> Result<(), Failure> {
+        let options = self.options;
+        if options.command.is_empty() {
+            return Err(Failure::Usage("there is no command to wrap".into()));
+        }
+        let name = &options.name;
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            let name = bounded::text::visible(name);
+            return Err(Failure::Usage(format!(
+                "`{name}` is no name of a step: it is blank or has a control character"
+            )));
+        }
+        for (role, paths) in [("input", &options.inputs), ("output", &options.outputs)] {
+            for path in paths {
+                tree_manifest::check_declared(path).map_err(|reason| {
+                    let path = bounded::text::visible(path);
+                    Failure::Usage(format!("declared {role} `{path}` {reason}"))
+                })?;
+            }
+        }
+        options.state.make().map_err(RunError::from)?;
+        run::check_place(&options.place)?;
+        Ok(run::refuse_plugins(&options.state, hooks)?)
+    }
+
+    fn warn(&self) {
+        if self.options.inputs.is_empty() {
+            let message = "no inputs declared; attestation covers command string only";
+            self.observer.warning(message);
+        }
+        for name in self.secrets.too_short() {
+            let message = format!("the value of secret `{name}` is too short to be replaced");
+            self.observer.warning(&message);
+        }
+        if self.told != self.options.command {
+            self.observer.warning(
+                "the command line holds a secret value, which other users of this machine can \
+                 see; the receipt names the command without it",
+            );
+        }
+    }
+
+    fn facts(&self) -> PipelineFacts {
+        let options = self.options;
+        PipelineFacts {
+            path: None,
+            hash: self.pipeline_hash.clone(),
+            name: Some(options.name.clone()),
+            version: None,
+            steps: vec![StepFacts {
+                name: options.name.clone(),
+                run: self.text.clone(),
+                inputs: options.inputs.clone(),
+                outputs: options.outputs.clone(),
+                ..StepFacts::default()
+            }],
+        }
+    }
+
+    async fn execute(&self) -> Result<Executed, Failure> {
+        let options = self.options;
+        let variables = options.environment.0.iter();
+        let command = Command {
+            argv: options.command.iter().map(OsString::from).collect(),
+            environment: variables
+                .filter(|(name, _)| step::can_be_passed_on(name))
+                .cloned()
+                .collect(),
+            directory: options.state.workspace().to_owned(),
+            timeout: None,
+            input: options.input,
+        };
+        let tap = Tap {
+            step: &options.name,
+            observer: self.observer,
+            secrets: &self.secrets,
+            record: options.record,
+        };
+        self.observer.started(&options.name);
+        step::execute(&options.wrapper, command, tap, &options.cancel)
+            .await
+            .map_err(|error| match error {
+                StepError::Cancelled => Failure::Cancelled,
+                StepError::Start(error) => Failure::NotStarted(error),
+                error @ StepError::Wait(_) => Failure::Failed(RunError::Step {
+                    step: options.name.clone(),
+                    source: error,
+                }),
+            })
+    }
+
+    /// Assembles the receipt, has it judged, and writes it. A judgement against it is recorded and
+    /// does not keep it from being written.
+    async fn conclude(
+        &self,
+        before: &Before,
+        executed: Executed,
+        code: i32,
+        outputs: &Manifest,
+        hooks: &mut dyn Hooks,
+        outcome: &mut WrapOutcome,
+    ) -> Result<(), Failure> {
+        let options = self.options;
+        let (mut receipt, events) = self.assemble(before, executed, code, outputs);
+        if let Some(result) = receipt.steps.first() {
+            self.observer.ended(result);
+            outcome.failure = self.ask(hooks.step_post(result)).await.err();
+        }
+        self.judge(&mut receipt, hooks, outcome).await;
+        if let Some(Failure::Cancelled) = outcome.failure {
+            return Ok(());
+        }
+        let closing = Closing {
+            state: &options.state,
+            place: &options.place,
+            signing: options.signing,
+            label: Some(&options.name),
+            now: (options.now)(),
+            record_events: true,
+        };
+        let (receipt, path) = run::conclude(Draft { receipt, events }, closing)?;
+        outcome.receipt = Some(receipt);
+        outcome.path = path;
+        Ok(())
+    }
+
+    async fn ask(&self, answer: impl Future<Output = Verdict>) -> Result<(), Failure> {
+        tokio::select! {
+            biased;
+            () = self.options.cancel.cancelled() => Err(Failure::Cancelled),
+            verdict = answer => match verdict {
+                Verdict::Go => Ok(()),
+                Verdict::Stop(stop) => Err(Failure::Stopped(stop)),
+            },
+        }
+    }
+
+    async fn hash_inputs(&self) -> Result<String, Failure> {
+        let hash = self.command_hash.clone();
+        let declared = self.options.inputs.clone();
+        self.aside(move |workspace, options| {
+            tree_manifest::inputs(workspace, &hash, &declared, options).map(|made| made.hash())
+        })
+        .await
+    }
+
+    async fn hash_outputs(&self) -> Result<Manifest, Failure> {
+        let declared = self.options.outputs.clone();
+        self.aside(move |workspace, options| tree_manifest::outputs(workspace, &declared, options))
+            .await
+    }
+
+    /// Hashes on another thread, so that interrupts are heard meanwhile.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&std::path::Path, &tree_manifest::Options) -> Result<T, ManifestError>
+        + Send
+        + 'static,
+    ) -> Result<T, Failure> {
+        let workspace = self.options.state.workspace().to_owned();
+        let task = tokio::task::spawn_blocking(move || {
+            work(&workspace, &tree_manifest::Options::default())
+        });
+        let joined = tokio::select! {
+            biased;
+            () = self.options.cancel.cancelled() => return Err(Failure::Cancelled),
+            joined = task => joined,
+        };
+        let hashed = joined.map_err(|source| RunError::Internal {
+            what: "the hashing of files broke off",
+            source: source.into(),
+        })?;
+        hashed.map_err(Failure::Files)
+    }
+}
+
+/// The code that tells how a command ended, as shells tell it.
+const fn code(end: End) -> i32 {
+    match end {
+        End::Code(code) => code,
+        End::Signal(signal) => 128 + signal,
+        End::TimedOut(_) => step::TIMED_OUT,
+    }
+}
+
+fn secrets(options: &WrapOptions<'_>) -> Secrets {
+    use std::os::unix::ffi::OsStrExt;
+    Secrets::new(options.secrets.iter().filter_map(|name| {
+        let value = options.environment.get(name)?;
+        Some((name.as_str(), value.as_bytes()))
+    }))
+}

@@ -6,7 +6,7 @@ use safe_fs::PrivateTempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::CapsuleFault;
-use crate::copy::Copier;
+use crate::copy::{Copier, plain};
 use crate::told::told;
 
 /// A copy of declared inputs that goes away with its owner.
@@ -39,15 +39,19 @@ impl Snapshot {
         }
         let folder =
             PrivateTempDir::new_in(&outside, "attest-inputs-").map_err(|error| no_place(&error))?;
-        let mut paths: Vec<&Path> = declared.iter().map(Path::new).collect();
-        if let Some(path) = paths.iter().find(|path| top(path).is_none()) {
-            let path = bounded::text::visible(&path.to_string_lossy());
+        let mut paths: Vec<PathBuf> = declared.iter().map(|path| plain(path)).collect();
+        let unusable = paths
+            .iter()
+            .zip(declared)
+            .find(|(path, _)| top(path).is_none());
+        if let Some((_, declared)) = unusable {
+            let path = bounded::text::visible(declared);
             return Err(CapsuleFault::Input { path });
         }
         // Each tree once: what lies below a declared folder is copied with it.
         paths.sort_unstable();
         let mut outermost: Vec<&Path> = Vec::new();
-        for path in paths {
+        for path in &paths {
             if !outermost.iter().any(|above| path.starts_with(above)) {
                 outermost.push(path);
             }

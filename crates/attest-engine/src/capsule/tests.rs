@@ -112,7 +112,7 @@ fn a_snapshot_holds_what_was_hashed_or_is_refused() {
     let hash = tree_manifest::inputs(workspace.path(), DIGEST, &declared, &options)
         .unwrap()
         .hash();
-    let snapshot = take(&["src", "src/a", "other"], &hash).unwrap();
+    let snapshot = take(&["src", "./src/a", "other"], &hash).unwrap();
     assert_eq!(snapshot.tops(), [Path::new("other"), Path::new("src")]);
     let copied = fs_err::read_to_string(snapshot.folder().join("src/deep/b")).unwrap();
     assert_eq!(copied, "2");

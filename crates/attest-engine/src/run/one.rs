@@ -1,12 +1,11 @@
 //! One step of a pipeline: from the hash of its inputs to its result.
 
-use std::time::Duration;
-
 use attest_receipt::manifest::Manifest;
 use attest_receipt::receipt::StepResult;
 use tokio_util::sync::CancellationToken;
 use tree_manifest::ManifestError;
 
+use super::boxed::Capsules;
 use super::plan::{Plan, Planned};
 use super::{RunError, RunOptions};
 use crate::cache::{self, Found, Subject};
@@ -18,6 +17,7 @@ use crate::step::{self, Command, Executed, Tap};
 pub(super) struct Shared<'a> {
     pub(super) options: &'a RunOptions<'a>,
     pub(super) plan: &'a Plan,
+    pub(super) capsules: &'a Capsules,
     pub(super) observer: &'a dyn Observer,
     /// Ends everything: the run was cancelled, or has no receipt any more.
     pub(super) abort: &'a CancellationToken,
@@ -56,17 +56,14 @@ impl<'a> Shared<'a> {
     /// Hashes the inputs.
     pub(super) async fn ready(self, place: usize) -> Result<Ready, RunError> {
         let planned = self.planned(place)?;
-        if let Some(capsule) = &planned.step.capsule {
-            return Err(RunError::Capsule {
-                step: planned.name.clone(),
-                source: format!("capsule `{capsule}`: steps in capsules do not run yet").into(),
-            });
-        }
         planned.directory(self.options.state.workspace())?;
         Ok(Ready {
             place,
             input_hash: self.hash_inputs(planned).await?,
-            capsule_hash: None,
+            capsule_hash: self
+                .capsules
+                .of(planned)
+                .and_then(|capsule| capsule.capsule_hash.clone()),
         })
     }
 
@@ -77,7 +74,7 @@ impl<'a> Shared<'a> {
             return Ok(done);
         }
         self.observer.started(&planned.name);
-        let executed = self.execute(planned).await?;
+        let executed = self.execute(planned, &ready).await?;
         let after = self.hash_inputs(planned).await?;
         if after != ready.input_hash {
             return Err(RunError::InputsChanged {
@@ -98,18 +95,31 @@ impl<'a> Shared<'a> {
         Ok(done)
     }
 
-    async fn execute(self, planned: &Planned) -> Result<Executed, RunError> {
+    async fn execute(self, planned: &Planned, ready: &Ready) -> Result<Executed, RunError> {
         let options = self.options;
-        let directory = planned.directory(options.state.workspace())?;
-        let environment = planned.environment(options);
-        let mut command = Command::shell(&planned.step.run, environment, directory);
-        command.timeout = planned.step.timeout_secs.map(Duration::from_secs);
         let tap = Tap {
             step: &planned.name,
             observer: self.observer,
             secrets: &self.plan.secrets,
             record: options.record,
         };
+        if let Some(capsule) = self.capsules.of(planned) {
+            return self
+                .capsules
+                .execute(
+                    options,
+                    planned,
+                    capsule,
+                    &ready.input_hash,
+                    tap,
+                    self.abort,
+                )
+                .await;
+        }
+        let directory = planned.directory(options.state.workspace())?;
+        let environment = planned.environment(options);
+        let mut command = Command::shell(&planned.step.run, environment, directory);
+        command.timeout = planned.timeout();
         step::execute(&options.wrapper, command, tap, self.abort)
             .await
             .map_err(|source| match source {

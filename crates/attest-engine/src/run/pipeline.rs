@@ -10,6 +10,7 @@ use attest_receipt::receipt::{
 use attest_receipt::time::Time;
 use tokio::time::Instant;
 
+use super::boxed::Capsules;
 use super::conclude::{Closing, Draft, conclude};
 use super::one::{Done, Shared};
 use super::plan::Plan;
@@ -38,6 +39,7 @@ pub async fn pipeline(
             "the value of secret `{name}` is too short to be replaced"
         ));
     }
+    let capsules = Capsules::load(options, &plan)?;
     let source = commit(options).await;
     let validated = listen(options, hooks.pipeline_validate(&plan.facts)).await?;
     if let Verdict::Stop(stop) = validated {
@@ -47,6 +49,7 @@ pub async fn pipeline(
     let shared = Shared {
         options,
         plan: &plan,
+        capsules: &capsules,
         observer,
         abort: &abort,
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use attest_receipt::pipeline::Step;
 use attest_receipt::receipt::DeclaredStep;
@@ -127,6 +128,10 @@ impl Planned {
             cache: self.step.cache,
             timeout_secs: self.step.timeout_secs,
         }
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.step.timeout_secs.map(Duration::from_secs)
     }
 
     /// The whole environment of the step's command.
