@@ -3,7 +3,7 @@
 use strict_json::{Json, JsonError, Layout};
 
 use super::preflight::line_at;
-use super::{Limits, MAX_VALUES, Node, Value, YamlError};
+use super::{Limits, MAX_VALUES, Node, Value, YamlError, build, events};
 
 /// Reads a document as JSON; `None` says that by its first character or its syntax it is none.
 pub(super) fn read(text: &str, limits: &Limits) -> Option<Result<Node, YamlError>> {
@@ -14,14 +14,14 @@ pub(super) fn read(text: &str, limits: &Limits) -> Option<Result<Node, YamlError
         let line = line_at(text.as_bytes(), position);
         return Some(Err(YamlError::refused(line, too_many())));
     }
-    let limits = strict_json::Limits {
+    let allowed = strict_json::Limits {
         bytes: limits.bytes,
         depth: limits.depth,
     };
-    match strict_json::parse_value(text.as_bytes(), &limits, Layout::Spaced) {
+    match strict_json::parse_value(text.as_bytes(), &allowed, Layout::Spaced) {
         Ok(value) => Some(Ok(Tokens::new(text).node(value))),
         Err(JsonError::Syntax { .. }) => None,
-        Err(error) => Some(Err(refused(text, &error))),
+        Err(error) => Some(Err(refused(text, limits, &error))),
     }
 }
 
@@ -30,12 +30,25 @@ pub(super) fn too_many() -> String {
     format!("more than {MAX_VALUES} values")
 }
 
-fn refused(text: &str, error: &JsonError) -> YamlError {
-    let line = line_at(text.as_bytes(), error.offset().unwrap_or(0));
+fn refused(text: &str, limits: &Limits, error: &JsonError) -> YamlError {
     match error {
-        // The words are those of the YAML reader: a duplicate is the same fault in both.
-        JsonError::DuplicateKey { key } => YamlError::refused(line, super::build::duplicate(key)),
-        other => YamlError::refused(line, other.to_string()),
+        JsonError::DuplicateKey { key } => duplicate(text, limits, key),
+        other => {
+            let line = line_at(text.as_bytes(), other.offset().unwrap_or(0));
+            YamlError::refused(line, other.to_string())
+        }
+    }
+}
+
+/// Says it as of a YAML document. The reader of JSON keeps no place of a key, the one of YAML
+/// does.
+fn duplicate(text: &str, limits: &Limits, key: &str) -> YamlError {
+    let reason = build::duplicate(key);
+    match events::read(text, limits) {
+        Err(YamlError::Refused { line, reason: said }) if said == reason => {
+            YamlError::refused(line, reason)
+        }
+        _ => YamlError::refused(1, reason),
     }
 }
 

@@ -106,7 +106,7 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Node, YamlError> {
     if let Some(read) = json::read(text, &limits) {
         return read;
     }
-    preflight::yaml_characters(text)?;
+    preflight::yaml(text)?;
     events::read(text, &limits)
 }
 

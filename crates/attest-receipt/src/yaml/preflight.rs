@@ -29,14 +29,25 @@ pub(super) fn text(bytes: &[u8], limit: usize) -> Result<&str, YamlError> {
     }
 }
 
-/// Checks the characters of a YAML document, where an escape is needed for what does not print.
-pub(super) fn yaml_characters(text: &str) -> Result<(), YamlError> {
-    match text.char_indices().find(|(_, c)| !is_allowed(*c)) {
-        None => Ok(()),
-        Some((position, c)) => Err(YamlError::refused(
+/// Checks the characters of a YAML document, where an escape is needed for what does not print,
+/// and its first line with content, which is where directives stand.
+pub(super) fn yaml(text: &str) -> Result<(), YamlError> {
+    if let Some((position, c)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
+        let reason = format!("the character U+{:04X} is not allowed", u32::from(c));
+        return Err(YamlError::refused(
             line_at(text.as_bytes(), position),
-            format!("the character U+{:04X} is not allowed", u32::from(c)),
-        )),
+            reason,
+        ));
+    }
+    let first = text.lines().zip(1..).find(|(line, _)| {
+        let line = line.trim_start_matches(' ');
+        !line.is_empty() && !line.starts_with('#')
+    });
+    match first {
+        Some((line, number)) if line.starts_with('%') => {
+            Err(YamlError::refused(number, "directives are not allowed"))
+        }
+        _ => Ok(()),
     }
 }
 

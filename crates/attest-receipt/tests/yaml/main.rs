@@ -3,5 +3,6 @@
 mod agreement;
 mod bounds;
 mod flips;
+mod fuzz_corpus;
 mod reads;
 mod round_trip;
