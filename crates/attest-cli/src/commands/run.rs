@@ -1,8 +1,9 @@
-//! `run`: a pipeline, its receipt and what to say about it.
+//! `run`: a pipeline or one wrapped command, its receipt and what to say about it.
 
 mod live;
 mod pipeline;
 mod rules;
+mod wrap;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -24,14 +25,58 @@ pub struct Run {
     /// The key to sign with, by its id [default: the only one there is]
     #[arg(long, value_name = "ID")]
     key: Option<String>,
-    /// How many steps may run at once
-    #[arg(long, value_name = "N", default_value = "1")]
-    jobs: NonZeroUsize,
-    /// Write the receipt to this file instead of a new one in the state folder
+    /// Build twice, in two copies of the workspace, and compare what was made
+    #[arg(long)]
+    check_reproducibility: bool,
+    /// How many steps may run at once [default: 1]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Write the receipt to this file instead of a new one in the state folder; with `--wrap`, a
+    /// declared output of the command (repeatable)
+    #[arg(long = "output", value_name = "PATH")]
+    outputs: Vec<String>,
+    /// Write the receipt to this file, also with `--wrap`
     #[arg(long, value_name = "FILE")]
-    output: Vec<PathBuf>,
+    receipt: Option<PathBuf>,
     #[command(flatten)]
     keeping: Keeping,
+    #[command(flatten)]
+    wrapped: Wrapped,
+}
+
+/// What is wrapped, if anything is.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Wrapped {
+    /// Run the command after `--` as it is and attest it; ends with its exit code
+    #[arg(long, help_heading = "Wrapping a command")]
+    wrap: bool,
+    /// The name of the step that the receipt records
+    #[arg(long, value_name = "STEP", help_heading = "Wrapping a command")]
+    name: Option<String>,
+    /// A declared input: a file or a folder, taken literally (repeatable)
+    #[arg(
+        long = "input",
+        value_name = "PATH",
+        help_heading = "Wrapping a command"
+    )]
+    inputs: Vec<String>,
+    /// A variable whose value appears in no receipt (repeatable)
+    #[arg(
+        long = "secret",
+        value_name = "NAME",
+        help_heading = "Wrapping a command"
+    )]
+    secrets: Vec<String>,
+    /// Where the command runs, and what declared paths are relative to [default: the current
+    /// folder]
+    #[arg(long, value_name = "DIR", help_heading = "Wrapping a command")]
+    workspace: Option<PathBuf>,
+    /// Write to this file what became of the command and of its receipt, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Wrapping a command")]
+    report: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
 /// What is kept of a run, and where.
@@ -77,6 +122,10 @@ impl From<RecordOutput> for Record {
 impl Run {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         rules::check(self)?;
-        pipeline::run(self, ui)
+        if self.wrapped.wrap {
+            wrap::run(self, ui)
+        } else {
+            pipeline::run(self, ui)
+        }
     }
 }

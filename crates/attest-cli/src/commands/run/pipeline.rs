@@ -1,18 +1,21 @@
 //! `run` without `--wrap`: the pipeline of the current folder.
 
+use std::borrow::Cow;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use attest_engine::hooks::{NoHooks, StopKind};
 use attest_engine::layout::State;
-use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptions, RunOutcome};
-use attest_receipt::receipt::StepResult;
+use attest_engine::repro::{self, Report, ReproError};
+use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptions, Skipped};
+use attest_receipt::receipt::{Receipt, StepResult};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Format, Ui, exit, visible_bytes};
+use cli_shell::{CliError, Format, Ui, visible_bytes};
 use process_tree::Wrapper;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,8 +32,7 @@ const TAIL: usize = 20;
 const TURN: Duration = Duration::from_millis(120);
 
 pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
-    let workspace = std::env::current_dir()
-        .map_err(|error| CliError::operation(error).because("cannot tell the current folder"))?;
+    let workspace = current_folder()?;
     let variable = cli_shell::env::var_os("ATTEST_STATE_DIR");
     let state_dir = arguments.keeping.state_dir.as_deref();
     let state = State::choose(&workspace, state_dir, variable.as_deref());
@@ -42,28 +44,77 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         pipeline_path: within(file, &workspace),
         state,
         environment: Environment(cli_shell::env::all()),
-        wrapper: Wrapper::current_exe().map_err(|error| {
-            CliError::operation(error).because("cannot find the running program")
-        })?,
-        jobs: arguments.jobs,
+        wrapper: wrapper()?,
+        jobs: arguments.jobs.unwrap_or(NonZeroUsize::MIN),
         record: arguments.keeping.record_output.into(),
         execution: Execution::Ambient,
         signing: arguments.sign.then_some(&signing as _),
-        place: match arguments.output.first() {
-            Some(file) => Place::File(file.clone()),
-            None => Place::Receipts,
-        },
+        place: place(arguments),
         attest_version: version(),
         now: || Time::from(cli_shell::clock::now()),
         cancel: CancellationToken::new(),
     };
+    if arguments.check_reproducibility {
+        check(ui, &options)
+    } else {
+        build(ui, &options)
+    }
+}
+
+fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
     let live = Live::new(ui);
-    let outcome = block_on(&live, &options.cancel, async {
-        run::pipeline(&options, &live, &mut NoHooks).await
+    let outcome = block_on(&|| live.tick(), &options.cancel, async {
+        run::pipeline(options, &live, &mut NoHooks).await
     })?;
     drop(live);
     let outcome = outcome.map_err(failed)?;
-    report(ui, &outcome)
+    let path = outcome.path.as_deref();
+    tell(ui, path, &outcome.failed, &outcome.skipped, None)?;
+    explain(ui, &outcome.receipt, &outcome.skipped);
+    if let Some(stop) = &outcome.stopped {
+        ui.error(&match stop.kind {
+            StopKind::Denied => CliError::no(stop.to_string()),
+            StopKind::Failed => CliError::operation(stop.to_string()),
+        });
+    }
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+fn check(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
+    let live = Live::new(ui);
+    let outcome = block_on(&|| live.tick(), &options.cancel, async {
+        repro::check(options, &live, &mut NoHooks).await
+    })?;
+    drop(live);
+    let outcome = outcome.map_err(|error| match error {
+        ReproError::Run(error) => failed(error),
+        error => CliError::operation(error),
+    })?;
+    let path = outcome.path.as_deref();
+    let report = Some(&outcome.report);
+    tell(ui, path, &outcome.failed, &outcome.skipped, report)?;
+    explain(ui, &outcome.receipt, &outcome.skipped);
+    let differs = outcome.report.lines();
+    if !differs.is_empty() {
+        ui.error(&CliError::no(differs.join("\n")));
+    }
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+fn place(arguments: &Run) -> Place {
+    let output = arguments.outputs.first().map(PathBuf::from);
+    let file = arguments.receipt.clone().or(output);
+    file.map_or(Place::Receipts, Place::File)
+}
+
+pub(crate) fn current_folder() -> Result<PathBuf, CliError> {
+    std::env::current_dir()
+        .map_err(|error| CliError::operation(error).because("cannot tell the current folder"))
+}
+
+pub(crate) fn wrapper() -> Result<Wrapper, CliError> {
+    Wrapper::current_exe()
+        .map_err(|error| CliError::operation(error).because("cannot find the running program"))
 }
 
 /// Returns the version that receipts name, without the commit.
@@ -75,7 +126,7 @@ pub(crate) fn version() -> String {
 /// Runs something to its end on this thread; an interrupt or a request to end cancels it, and it
 /// is waited for all the same, since it has processes to end.
 pub(crate) fn block_on<T>(
-    live: &Live<'_>,
+    turn: &dyn Fn(),
     cancel: &CancellationToken,
     work: impl Future<Output = T>,
 ) -> Result<T, CliError> {
@@ -96,7 +147,7 @@ pub(crate) fn block_on<T>(
                 Some(()) = interrupt.recv() => cancel.cancel(),
                 Some(()) = terminate.recv() => cancel.cancel(),
                 Some(()) = hangup.recv() => cancel.cancel(),
-                () = tokio::time::sleep(TURN)  => live.tick(),
+                () = tokio::time::sleep(TURN) => turn(),
             }
         }
     });
@@ -113,51 +164,45 @@ fn within(file: &Path, workspace: &Path) -> Option<String> {
     path.to_str().map(str::to_owned)
 }
 
-/// Says what came of the run: the receipt's path on standard output, the rest on standard error.
-fn report(ui: &Ui, outcome: &RunOutcome) -> Result<ExitCode, CliError> {
-    tell(ui, outcome)?;
-    let steps = outcome.receipt.steps.iter();
-    for step in steps.filter(|step| step.exit_code != 0) {
+/// Says on standard error what did not succeed.
+fn explain(ui: &Ui, receipt: &Receipt, skipped: &[Skipped]) {
+    for step in receipt.steps.iter().filter(|step| step.exit_code != 0) {
         ui.error(&CliError::no(failure(step)));
     }
-    for skipped in &outcome.skipped {
-        ui.error(&CliError::no(format!(
-            "step '{}' skipped: {}",
-            skipped.step, skipped.why
-        )));
+    for Skipped { step, why } in skipped {
+        ui.error(&CliError::no(format!("step '{step}' skipped: {why}")));
     }
-    if let Some(stop) = &outcome.stopped {
-        ui.error(&match stop.kind {
-            StopKind::Denied => CliError::no(stop.to_string()),
-            StopKind::Failed => CliError::operation(stop.to_string()),
-        });
-    }
-    Ok(match outcome.exit_code() {
-        0 => exit::ok(),
-        code => ExitCode::from(code),
-    })
 }
 
 #[derive(Serialize)]
 struct Record<'a> {
-    receipt: Option<String>,
+    receipt: Option<Cow<'a, str>>,
     failed: &'a [String],
     skipped: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reproducibility: Option<&'a Report>,
 }
 
-fn tell(ui: &Ui, outcome: &RunOutcome) -> Result<(), CliError> {
-    let path = outcome.path.as_deref();
+/// Says on standard output where the receipt is; as JSON also what came of the run.
+fn tell(
+    ui: &Ui,
+    path: Option<&Path>,
+    failed: &[String],
+    skipped: &[Skipped],
+    reproducibility: Option<&Report>,
+) -> Result<(), CliError> {
     if ui.format() == Format::Json {
         return ui.json(&Record {
-            receipt: path.map(|path| path.to_string_lossy().into_owned()),
-            failed: &outcome.failed,
-            skipped: outcome.skipped.iter().map(|s| s.step.as_str()).collect(),
+            receipt: path.map(|path| path.to_string_lossy()),
+            failed,
+            skipped: skipped
+                .iter()
+                .map(|skipped| skipped.step.as_str())
+                .collect(),
+            reproducibility,
         });
     }
-    match path {
-        Some(path) => tell_path(ui, path),
-        None => Ok(()),
-    }
+    path.map_or(Ok(()), |path| tell_path(ui, path))
 }
 
 /// Prints a path for people as text that is safe, and for programs as it is.

@@ -5,8 +5,25 @@ use cli_shell::CliError;
 use super::Run;
 use crate::prerequisite::{self, Rule};
 
+const PIPELINE: &str = "a pipeline run, not --wrap";
+
 /// Refuses options that could not take effect.
 pub(super) fn check(run: &Run) -> Result<(), CliError> {
+    let wrapped = &run.wrapped;
+    let wraps = |option, given, why| Rule {
+        option,
+        given,
+        requires: "--wrap",
+        met: wrapped.wrap,
+        why,
+    };
+    let runs = |option, given, why| Rule {
+        option,
+        given,
+        requires: PIPELINE,
+        met: !wrapped.wrap,
+        why,
+    };
     prerequisite::check(&[
         Rule {
             option: "--key",
@@ -16,11 +33,69 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
             why: "a key was named but nothing would be signed",
         },
         Rule {
-            option: "a second --output",
-            given: run.output.len() > 1,
-            requires: "--wrap",
-            met: false,
-            why: "a pipeline run has one receipt, and declares outputs in the pipeline file",
+            option: "--wrap",
+            given: wrapped.wrap,
+            requires: "--name <STEP_NAME>",
+            met: wrapped.name.is_some(),
+            why: "the receipt records the wrapped command under a step name",
         },
+        Rule {
+            option: "--wrap",
+            given: wrapped.wrap,
+            requires: "a command after `--`",
+            met: !wrapped.command.is_empty(),
+            why: "there is nothing to wrap otherwise",
+        },
+        wraps(
+            "--name",
+            wrapped.name.is_some(),
+            "a pipeline run takes step names from the pipeline file",
+        ),
+        wraps(
+            "--input",
+            !wrapped.inputs.is_empty(),
+            "a pipeline run declares inputs in the pipeline file",
+        ),
+        wraps(
+            "--output more than once",
+            run.outputs.len() > 1,
+            "a pipeline run has one receipt, and declares outputs in the pipeline file",
+        ),
+        wraps(
+            "--output beside --receipt",
+            !run.outputs.is_empty() && run.receipt.is_some(),
+            "both name the file of the receipt",
+        ),
+        wraps(
+            "--secret",
+            !wrapped.secrets.is_empty(),
+            "a pipeline run names secrets in the pipeline file",
+        ),
+        wraps(
+            "--workspace",
+            wrapped.workspace.is_some(),
+            "a pipeline run uses the current directory",
+        ),
+        wraps(
+            "a command after `--`",
+            !wrapped.command.is_empty(),
+            "a pipeline run takes its commands from the pipeline file",
+        ),
+        wraps(
+            "--report",
+            wrapped.report.is_some(),
+            "a wrap report describes one existing build command",
+        ),
+        runs(
+            "--check-reproducibility",
+            run.check_reproducibility,
+            "a wrapped command runs once; there is nothing to replay",
+        ),
+        runs(
+            "--pipeline",
+            run.pipeline.is_some(),
+            "--wrap takes a command, not a pipeline file",
+        ),
+        runs("--jobs", run.jobs.is_some(), "--wrap runs one command"),
     ])
 }

@@ -1,0 +1,115 @@
+//! `run --wrap`: one command as it is; its output passes through, its exit code is ours.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use attest_engine::hooks::NoHooks;
+use attest_engine::layout::State;
+use attest_engine::output::{Observer, Stream};
+use attest_engine::run::{Environment, Place};
+use attest_engine::step::Input;
+use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
+use attest_receipt::time::Time;
+use cli_shell::{CliError, Ui, visible, visible_bytes};
+use std::os::unix::ffi::OsStrExt;
+use tokio_util::sync::CancellationToken;
+
+use super::Run;
+use super::pipeline::{block_on, current_folder, failed, version, wrapper};
+use crate::signing::KeyChoice;
+
+pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
+    let wrapped = &arguments.wrapped;
+    let workspace = match &wrapped.workspace {
+        Some(folder) => current_folder()?.join(folder),
+        None => current_folder()?,
+    };
+    let signing = KeyChoice::new(&workspace, arguments.key.as_deref());
+    let options = WrapOptions {
+        state: state(arguments, &workspace),
+        name: wrapped.name.clone().unwrap_or_default(),
+        inputs: wrapped.inputs.clone(),
+        outputs: arguments.outputs.clone(),
+        command: wrapped.command.clone(),
+        environment: Environment(cli_shell::env::all()),
+        secrets: wrapped.secrets.clone(),
+        input: if io::stdin().is_terminal() {
+            Input::Terminal
+        } else {
+            Input::Inherit
+        },
+        wrapper: wrapper()?,
+        record: arguments.keeping.record_output.into(),
+        signing: arguments.sign.then_some(&signing as _),
+        place: arguments
+            .receipt
+            .clone()
+            .map_or(Place::Receipts, Place::File),
+        attest_version: version(),
+        now: || Time::from(cli_shell::clock::now()),
+        cancel: CancellationToken::new(),
+    };
+    let through = Through { ui };
+    let outcome = block_on(&|| {}, &options.cancel, async {
+        wrap::run(&options, &through, &mut NoHooks).await
+    })?;
+    tell(ui, wrapped.report.as_ref(), outcome)
+}
+
+fn state(arguments: &Run, workspace: &std::path::Path) -> State {
+    let variable = cli_shell::env::var_os("ATTEST_STATE_DIR");
+    let option = arguments.keeping.state_dir.as_deref();
+    State::choose(workspace, option, variable.as_deref())
+}
+
+fn tell(ui: &Ui, report: Option<&PathBuf>, outcome: WrapOutcome) -> Result<ExitCode, CliError> {
+    if let Some(path) = &outcome.path {
+        let path = visible_bytes(path.as_os_str().as_bytes());
+        ui.status(format_args!("attest: receipt written to {path}"));
+    }
+    let mut code = outcome.exit_code();
+    let written = report.map_or(Ok(()), |path| outcome.report().write(path));
+    if let Some(failure) = outcome.failure {
+        ui.error(&told(failure));
+    }
+    if let Err(error) = written {
+        ui.error(&CliError::operation(error).because("cannot write the report"));
+        if code == 0 {
+            code = 1;
+        }
+    }
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+fn told(failure: Failure) -> CliError {
+    match failure {
+        Failure::Failed(error) => failed(error),
+        failure => CliError::no(failure),
+    }
+}
+
+/// Passes on what the command writes as it comes.
+struct Through<'a> {
+    ui: &'a Ui,
+}
+
+impl Observer for Through<'_> {
+    fn output(&self, _step: &str, stream: Stream, bytes: &[u8]) {
+        // A reader that went away is no reason to end the command, which may do more than write.
+        drop(match stream {
+            Stream::Out => io::stdout()
+                .write_all(bytes)
+                .and_then(|()| io::stdout().flush()),
+            Stream::Err => io::stderr().write_all(bytes),
+        });
+    }
+
+    fn warning(&self, message: &str) {
+        self.ui.warn(visible(message));
+    }
+
+    fn waiting(&self, message: &str) {
+        self.ui.status(visible(message));
+    }
+}
