@@ -282,5 +282,58 @@ mod tests {
         assert_eq!(reaches(&metadata).len(), 1);
     }
 
+    #[test]
+    fn a_plugin_host_that_could_sign_is_found() {
+        let package = |name: &str| Package {
+            name: name.to_owned(),
+            version: "0.0.0".to_owned(),
+            licence: None,
+            source: None,
+            folder: PathBuf::new(),
+        };
+        let linked = |links: &[(&str, &str)]| Metadata {
+            members: BTreeMap::from([
+                member("attest-plugin-host", Some(4), &[]),
+                member("attest-plugin-protocol", Some(2), &[]),
+            ]),
+            packages: [
+                "attest-plugin-host",
+                "attest-plugin-protocol",
+                "keys",
+                "middle",
+                "ed25519-dalek",
+            ]
+            .map(|name| (name.to_owned(), package(name)))
+            .into(),
+            links: links
+                .iter()
+                .map(|(from, to)| ((*from).to_owned(), vec![(*to).to_owned()]))
+                .collect(),
+        };
+        assert_eq!(reaches(&linked(&[])), Vec::<String>::new());
+        for (links, count) in [
+            (&[("attest-plugin-host", "keys")][..], 1),
+            (
+                &[
+                    ("attest-plugin-host", "middle"),
+                    ("middle", "ed25519-dalek"),
+                ],
+                1,
+            ),
+            (
+                &[
+                    ("attest-plugin-host", "attest-plugin-protocol"),
+                    ("attest-plugin-protocol", "keys"),
+                    ("keys", "ed25519-dalek"),
+                ],
+                4,
+            ),
+        ] {
+            let findings = reaches(&linked(links));
+            let oracles = findings.iter().filter(|found| found.contains("G2"));
+            assert_eq!(oracles.count(), count, "{findings:?}");
+        }
+    }
+
     use crate::workspace::Package;
 }
