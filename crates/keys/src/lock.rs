@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::error::KeysError;
 
 /// How often, and how long between, a taken lock is asked for: a change takes milliseconds.
-const TRIES: u32 = 400;
+const TRIES: u32 = 800;
 const BETWEEN: Duration = Duration::from_millis(25);
 
 /// Holds the lock until it is dropped, or the process ends.

@@ -9,7 +9,7 @@ use keys::{KeyDir, KeyId, KeyStatus, Revocation, TrustDir, load_trust};
 
 use crate::support::{Workspace, name, time};
 
-const WRITERS: usize = 6;
+const WRITERS: usize = 4;
 const KEYS: usize = 4;
 
 #[test]
