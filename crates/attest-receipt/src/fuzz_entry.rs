@@ -1,8 +1,12 @@
 //! The bodies of the fuzz targets, shared with the test that replays their corpus.
 
+mod typed;
+
 use strict_json::{Json, Object, to_line};
 
 use crate::yaml::{self, Limits, YamlError};
+
+pub use typed::{capsule, event, pipeline, receipt};
 
 /// What no message is longer than: the words of the readers and a shortened piece of the input.
 const LONGEST_MESSAGE: usize = 1024;

@@ -5,6 +5,8 @@ mod byte_flips;
 #[cfg(test)]
 mod capsule;
 #[cfg(test)]
+mod fuzz_corpus;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod pipeline;
