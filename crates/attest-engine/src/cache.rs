@@ -6,9 +6,7 @@
 //! never from the entry. An entry that is unreadable or is another step's is passed over.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use attest_receipt::encode::{blake3_hex, field};
 use attest_receipt::pipeline::Step;
@@ -18,7 +16,9 @@ use attest_receipt::yaml;
 use serde::Serialize;
 use strict_json::{FieldError, Json};
 
+use crate::layout::replace_soon;
 use crate::output::Record;
+use crate::told::told;
 
 /// Longest entry in bytes.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -199,28 +199,8 @@ pub fn store(
         metadata: BTreeMap::new(),
     };
     let text = yaml_serde::to_string(&entry).map_err(|error| error.to_string())?;
-    replace(&subject.path(folder), text.as_bytes())
-}
-
-/// Replaces a file as a whole. Nothing waits for the disk: what a power failure leaves of an entry
-/// is passed over like any other damage.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}-{number}.new", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let written = fs_err::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs_err::rename(&temporary, path));
-    written.map_err(|error| {
-        // The first error is the one to report.
-        fs_err::remove_file(&temporary).ok();
-        error.to_string()
-    })
+    // What a power failure leaves of an entry is passed over like any other damage.
+    replace_soon(&subject.path(folder), text.as_bytes()).map_err(|error| told(&error))
 }
 
 #[cfg(test)]

@@ -5,17 +5,18 @@
 //! in place of one of these folders is refused: a checkout must not send what is written elsewhere.
 
 mod init;
+mod whole;
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use safe_fs::SafeFsError;
 
 pub use init::{Init, STARTER, init};
+pub use whole::create_whole;
+pub(crate) use whole::{create_unsynchronised, replace_soon, synchronise};
 
 /// The folder of attest in a workspace.
 pub const FOLDER: &str = ".attest";
@@ -170,48 +171,6 @@ impl State {
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         self.folder.join("causal_ledger")
-    }
-}
-
-/// Writes a new file as a whole, so that nobody sees a part of it; false if the name is taken.
-///
-/// # Errors
-/// The operating system's refusal; no part of the file stays.
-pub fn create_whole(path: &Path, bytes: &[u8]) -> Result<bool, LayoutError> {
-    // The name is nobody else's: other processes have another id, other threads another number.
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}-{number}.new", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    safe_fs::write_atomic(&temporary, bytes, 0o644)?;
-    let placed = place(&temporary, path);
-    if !matches!(placed, Ok(true)) {
-        // The first error is the one to report.
-        fs_err::remove_file(&temporary).ok();
-    }
-    placed.map_err(|errno| LayoutError::Io {
-        action: "put a new file in its place",
-        source: io::Error::new(
-            io::Error::from(errno).kind(),
-            format!("`{}`: {errno}", path.display()),
-        ),
-    })
-}
-
-fn place(temporary: &Path, path: &Path) -> Result<bool, Errno> {
-    match renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(true),
-        Err(Errno::EXIST) => Ok(false),
-        // A file system without that flag has hard links, or neither.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            match rustix::fs::link(temporary, path) {
-                Ok(()) => rustix::fs::unlink(temporary).map(|()| true),
-                Err(Errno::EXIST) => Ok(false),
-                Err(errno) => Err(errno),
-            }
-        }
-        Err(errno) => Err(errno),
     }
 }
 

@@ -13,7 +13,7 @@ use attest_receipt::receipt::StepResult;
 use attest_receipt::time::Time;
 use serde::Serialize;
 
-use crate::layout::{LayoutError, create_whole};
+use crate::layout::{LayoutError, create_unsynchronised, create_whole, synchronise};
 use crate::run::SigningKey;
 
 /// What all events of a run have in common.
@@ -95,7 +95,7 @@ pub fn store(ledger: &Path, events: &[Event], now: Time) -> Result<Written, Layo
     let mut written = Written::default();
     for event in events {
         let path = folder.join(format!("{}.json", event.event_id));
-        match create_whole(&path, &pretty(event)) {
+        match create_unsynchronised(&path, &pretty(event)) {
             Ok(true) => written.files.push(path),
             // Its name says what is in it.
             Ok(false) => {}
@@ -104,6 +104,10 @@ pub fn store(ledger: &Path, events: &[Event], now: Time) -> Result<Written, Layo
                 return Err(error);
             }
         }
+    }
+    if let Err(error) = synchronise(&folder) {
+        written.undo();
+        return Err(error);
     }
     Ok(written)
 }
