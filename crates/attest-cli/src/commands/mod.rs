@@ -4,13 +4,16 @@
 //! `export` and `import` have a `--format in-toto` of their own: an argument with the id `format`,
 //! the type [`cli_shell::Format`] and a parser of its own takes the place of the global one.
 
+mod capsule;
 mod diff;
 mod elsewhere;
 mod hash;
+mod init;
 mod keys;
 mod run;
 mod show;
 mod sign;
+mod through;
 mod verify;
 
 use std::process::ExitCode;
@@ -21,6 +24,8 @@ use cli_shell::{CliError, Ui};
 /// What attest can be asked to do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Commands {
+    /// Make this folder a workspace: a first pipeline, and folders that git ignores
+    Init(init::Init),
     /// Run a pipeline and write a receipt of what it did
     Run(Box<run::Run>),
     /// Verify receipts: is this what a trusted key signed, and is it coherent
@@ -35,6 +40,8 @@ pub enum Commands {
     Keys(keys::Keys),
     /// Hash the files that a step declares, as a receipt would have it
     Hash(hash::Hash),
+    /// Run steps and commands in containers that are pinned by digest
+    Capsule(capsule::Capsule),
     /// What only other programs of this name have
     #[command(flatten)]
     Elsewhere(elsewhere::Elsewhere),
@@ -42,6 +49,7 @@ pub enum Commands {
 
 pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
     match command {
+        Commands::Init(init) => init.run(ui),
         Commands::Run(run) => run.run(ui),
         Commands::Verify(verify) => verify.run(ui),
         Commands::Sign(sign) => sign.run(ui),
@@ -49,6 +57,7 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Hash(hash) => hash.run(ui),
         Commands::Show(show) => show.run(ui),
         Commands::Diff(diff) => diff.run(ui),
+        Commands::Capsule(capsule) => capsule.run(ui),
         Commands::Elsewhere(command) => command.run(),
     }
 }

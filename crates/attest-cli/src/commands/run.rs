@@ -13,6 +13,8 @@ use attest_engine::output::Record;
 use clap::{Args, ValueEnum};
 use cli_shell::{CliError, Ui};
 
+pub(crate) use pipeline::{block_on, wrapper};
+
 /// What to run, and what to keep of it.
 #[derive(Debug, Clone, Args)]
 pub struct Run {

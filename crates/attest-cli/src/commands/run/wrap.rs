@@ -1,22 +1,22 @@
 //! `run --wrap`: one command as it is; its output passes through, its exit code is ours.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use attest_engine::hooks::NoHooks;
 use attest_engine::layout::State;
-use attest_engine::output::{Observer, Stream};
 use attest_engine::run::{Environment, Place};
 use attest_engine::step::Input;
 use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Ui, visible, visible_bytes};
+use cli_shell::{CliError, Ui, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
 use super::Run;
 use super::pipeline::{block_on, current_folder, failed, version, wrapper};
+use crate::commands::through::Through;
 use crate::signing::KeyChoice;
 
 pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         now: || Time::from(cli_shell::clock::now()),
         cancel: CancellationToken::new(),
     };
-    let through = Through { ui };
+    let through = Through::new(ui);
     let outcome = block_on(&|| {}, &options.cancel, async {
         wrap::run(&options, &through, &mut NoHooks).await
     })?;
@@ -86,30 +86,5 @@ fn told(failure: Failure) -> CliError {
     match failure {
         Failure::Failed(error) => failed(error),
         failure => CliError::no(failure),
-    }
-}
-
-/// Passes on what the command writes as it comes.
-struct Through<'a> {
-    ui: &'a Ui,
-}
-
-impl Observer for Through<'_> {
-    fn output(&self, _step: &str, stream: Stream, bytes: &[u8]) {
-        // A reader that went away is no reason to end the command, which may do more than write.
-        drop(match stream {
-            Stream::Out => io::stdout()
-                .write_all(bytes)
-                .and_then(|()| io::stdout().flush()),
-            Stream::Err => io::stderr().write_all(bytes),
-        });
-    }
-
-    fn warning(&self, message: &str) {
-        self.ui.warn(visible(message));
-    }
-
-    fn waiting(&self, message: &str) {
-        self.ui.status(visible(message));
     }
 }

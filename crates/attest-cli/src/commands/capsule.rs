@@ -1,0 +1,137 @@
+//! `capsule`: containers pinned by digest, in which steps and commands run.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+use attest_engine::capsule::{self, CapsuleFault, Client};
+use attest_engine::output::{Record, Secrets};
+use attest_engine::run::Environment;
+use attest_engine::step::{StepError, Tap};
+use attest_receipt::capsule::CapsuleError;
+use clap::{Args, Subcommand};
+use cli_shell::{CliError, Ui, env, exit, visible, visible_bytes};
+use tokio_util::sync::CancellationToken;
+
+use super::run::{block_on, wrapper};
+use super::through::Through;
+use crate::places::Workspace;
+
+/// What to do with a capsule.
+#[derive(Debug, Clone, Args)]
+pub struct Capsule {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum Action {
+    /// Make a capsule of an image that is pinned by digest
+    Init(Init),
+    /// Run a command in a capsule, with docker or podman; ends with its exit code
+    Run(Run),
+    /// Print the hash of a capsule; exit code 1 if it is not the one that the capsule claims
+    Hash(Named),
+}
+
+#[derive(Debug, Clone, Args)]
+struct Init {
+    /// The image: REPOSITORY@sha256:<64 hexadecimal digits>; tags are refused
+    #[arg(long, value_name = "REF")]
+    image: String,
+    /// The name of the capsule, which becomes the name of a folder
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    workspace: Workspace,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Run {
+    #[command(flatten)]
+    named: Named,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Named {
+    /// The name of the capsule
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    workspace: Workspace,
+}
+
+impl Capsule {
+    pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        match &self.action {
+            Action::Init(init) => init.run(ui),
+            Action::Run(run) => run.run(ui),
+            Action::Hash(named) => named.hash(ui),
+        }
+    }
+}
+
+impl Init {
+    fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let made = capsule::init(self.workspace.path(), &self.name, &self.image);
+        let path = made.map_err(|fault| match &fault {
+            CapsuleFault::Invalid {
+                source: CapsuleError::NotPinned(_),
+                ..
+            }
+            | CapsuleFault::Name { .. } => CliError::usage(fault),
+            _ => CliError::no(fault),
+        })?;
+        let path = visible_bytes(path.as_os_str().as_bytes());
+        let name = visible(&self.name);
+        ui.data(format_args!("capsule '{name}' written to {path}"))?;
+        Ok(exit::ok())
+    }
+}
+
+impl Named {
+    fn hash(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let loaded = capsule::load(self.workspace.path(), &self.name).map_err(CliError::no)?;
+        ui.data(loaded.capsule_hash.unwrap_or_default())?;
+        Ok(exit::ok())
+    }
+}
+
+impl Run {
+    fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let workspace = self.named.workspace.path();
+        let name = &self.named.name;
+        let loaded = capsule::load(workspace, name).map_err(CliError::operation)?;
+        let environment = Environment(env::all());
+        let (cancel, wrapper) = (CancellationToken::new(), wrapper()?);
+        let through = Through::new(ui);
+        let secrets = Secrets::default();
+        let tap = Tap {
+            step: name,
+            observer: &through,
+            secrets: &secrets,
+            record: Record::None,
+        };
+        let ran = block_on(&|| {}, &cancel, async {
+            let client = Client::find(&environment, &cancel).await?;
+            let command = &self.command;
+            capsule::run(workspace, &loaded, command, &client, &wrapper, tap, &cancel).await
+        })?;
+        let code = ran.map_err(refused)?;
+        Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+    }
+}
+
+fn refused(fault: CapsuleFault) -> CliError {
+    match &fault {
+        CapsuleFault::Step(StepError::Cancelled) => {
+            CliError::operation("interrupted; the container was removed")
+        }
+        CapsuleFault::NoEngine { .. } => CliError::operation(fault)
+            .hint("start the engine, or install podman, which needs none that runs all the time"),
+        _ => CliError::operation(fault),
+    }
+}
