@@ -1,4 +1,10 @@
 //! Pipelines with real commands.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests may fail by panicking, too"
+)]
 
 mod cache;
 mod commands;
