@@ -47,13 +47,11 @@ fn changes_at_once_lose_nothing() {
                 })
             })
             .collect();
-        let made = writers
-            .into_iter()
-            .flat_map(|writer| writer.join().unwrap())
-            .collect();
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        // First of all, so that a writer that failed does not keep the reader for ever.
         done.store(true, Ordering::Relaxed);
         assert!(reader.join().unwrap() > 0);
-        made
+        ended.into_iter().flat_map(|made| made.unwrap()).collect()
     });
     let store = workspace.trust.load().unwrap();
     let listed: BTreeSet<KeyId> = store
