@@ -199,7 +199,9 @@ async fn copy(
         })
     })?;
     let copies = PrivateTempDir::new_in(&place, "attest-repro-").map_err(ReproError::Place)?;
-    let workspace = options.state.workspace().to_owned();
+    let named = options.state.workspace();
+    // A link to the workspace is the caller's way of naming it; the copier follows none.
+    let workspace = fs_err::canonicalize(named).unwrap_or_else(|_| named.to_owned());
     let into = copies.path().to_owned();
     let cancel = options.cancel.clone();
     let work = move || copy_twice(&workspace, &into, &cancel);

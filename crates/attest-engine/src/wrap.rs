@@ -199,6 +199,13 @@ impl<'a> Wrap<'a> {
             let message = format!("the value of secret `{name}` is too short to be replaced");
             self.observer.warning(&message);
         }
+        let unset = |name: &&String| self.options.environment.get(name).is_none();
+        for name in self.options.secrets.iter().filter(unset) {
+            let name = bounded::text::visible(name);
+            let message =
+                format!("secret `{name}` is no variable of this process: it hides nothing");
+            self.observer.warning(&message);
+        }
         if self.told != self.options.command {
             self.observer.warning(
                 "the command line holds a secret value, which other users of this machine can \

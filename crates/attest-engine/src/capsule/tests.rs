@@ -1,3 +1,5 @@
+//! Capsules on disk, mounts and snapshots; no client is started.
+
 use super::*;
 
 const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";

@@ -1,3 +1,5 @@
+//! Copies keep what is inside and reach nothing outside.
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Workspaces that are made, found, or refused with nothing changed.
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;

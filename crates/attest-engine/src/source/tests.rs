@@ -1,3 +1,5 @@
+//! Checkouts made by the real git, hostile ones among them.
+
 use super::*;
 
 /// A folder with a repository made by git itself.

@@ -1,3 +1,5 @@
+//! Steps and commands in capsules, with a stand-in for the container client.
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! Pipelines that are built twice.
+
 use std::os::unix::fs::symlink;
 
 use attest_engine::hooks::NoHooks;
@@ -238,4 +240,16 @@ fn a_workspace_that_was_not_initialised_is_refused() {
     let error = outcome.unwrap_err().to_string();
     assert!(error.starts_with("not an ATTEST repository"), "{error}");
     assert_eq!(place.left(), 0);
+}
+
+#[test]
+fn a_workspace_may_be_named_by_a_link() {
+    let (world, place) = (World::new(), Place::new());
+    world.write("in", "in");
+    let link = place.folder.path().join("link");
+    symlink(world.path(""), &link).unwrap();
+    let mut options = place.options(&world, SAME);
+    options.state = attest_engine::layout::State::choose(&link, None, None);
+    let (outcome, _) = checked(&options);
+    assert!(outcome.unwrap().report.verified);
 }

@@ -1,3 +1,5 @@
+//! Wrapped commands: codes, receipts, secrets, interruptions.
+
 use attest_engine::hooks::NoHooks;
 use attest_engine::layout::State;
 use attest_engine::output::Record;
@@ -241,6 +243,7 @@ fn secrets_reach_neither_receipt_nor_ledger_nor_terminal() {
         assert!(!text.contains(CANARY), "{text}");
     }
     assert!(seen.all().contains("the command line holds a secret value"));
+    assert!(seen.all().contains("secret `ABSENT` is no variable"));
     let mut folders = vec![world.path(".attest")];
     while let Some(folder) = folders.pop() {
         for entry in fs_err::read_dir(folder).unwrap() {
@@ -350,4 +353,24 @@ fn a_workspace_needs_no_init_and_the_state_may_be_elsewhere() {
     let (outcome, _) = done(&options);
     assert_eq!(outcome.exit_code(), 0, "{outcome:?}");
     assert!(folder.path().join(".attest/receipts").is_dir());
+}
+
+#[test]
+fn many_at_once_write_a_receipt_each() {
+    let world = World::new();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let (outcome, _) = done(&options(&world, &["true"]));
+                assert_eq!(outcome.exit_code(), 0, "{outcome:?}");
+            });
+        }
+    });
+    let receipts = world.receipts();
+    assert_eq!(receipts.len(), 8, "{receipts:?}");
+    let events = world.files(".attest/causal_ledger/events");
+    assert!(
+        events.iter().all(|name| name.ends_with(".json")),
+        "{events:?}"
+    );
 }
