@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod capsule;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod diff;
@@ -15,7 +17,11 @@ mod disk;
 #[cfg(test)]
 mod hash;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod keys;
+#[cfg(test)]
+mod run;
 #[cfg(test)]
 mod show;
 #[cfg(test)]
@@ -24,3 +30,5 @@ mod sign;
 mod traced;
 #[cfg(test)]
 mod verify;
+#[cfg(test)]
+mod wrap;
