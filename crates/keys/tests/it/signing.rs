@@ -71,7 +71,7 @@ fn a_private_key_is_written_as_rfc_5958_says() {
     assert!(pem.ends_with("-----\n"));
     let der = base64_of(&[lines[1], lines[2]].concat());
     assert_eq!(der.len(), 83);
-    // SEQUENCE, version 1, the algorithm 1.3.101.112, the seed in two OCTET STRINGs.
+    // SEQUENCE, version 1, the algorithm 1.3.101.112, the seed in one OCTET STRING within another.
     let head = [
         0x30, 0x51, 2, 1, 1, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20,
     ];
