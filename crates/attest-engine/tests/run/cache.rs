@@ -72,7 +72,7 @@ fn a_change_of_anything_the_step_depends_on_is_a_miss() {
 }
 
 #[test]
-fn outputs_that_are_gone_or_changed_are_made_again() {
+fn a25_outputs_that_are_gone_or_changed_are_made_again() {
     let built = Built::new();
     assert!(!built.hit(BUILD).0);
     fs_err::remove_file(built.world.path("out")).unwrap();

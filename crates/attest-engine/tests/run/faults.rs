@@ -123,7 +123,7 @@ fn a25_a_step_that_removes_or_replaces_its_outputs_is_refused() {
 }
 
 #[test]
-fn a_link_out_of_the_workspace_is_refused_as_input_and_output() {
+fn a25_a_link_out_of_the_workspace_is_refused_as_input_and_output() {
     let world = World::new();
     symlink("/etc/passwd", world.path("in")).unwrap();
     let words = "step 'a': its files cannot be hashed: symlink `in` leads out of the workspace";
