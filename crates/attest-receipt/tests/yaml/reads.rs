@@ -69,3 +69,124 @@ fn a_document_may_end_without_a_line_break() {
     assert_eq!(read("a: x\\"), Ok(json!({"a": "x\\"})));
     refused("a: \"x\\", "unexpected end of stream");
 }
+
+#[test]
+fn a01_a_key_twice_by_any_spelling_at_any_depth() {
+    let twice = "duplicate entry with key \"k\"";
+    for document in [
+        "k: 1\nk: 1\n",
+        "k: 1\n'k': 2\n",
+        "k: 1\n\"\\x6b\": 2\n",
+        "k: 1\n? |-\n  k\n: 2\n",
+        "{k: 1, \"k\": 2}",
+        "a:\n- b:\n    k: 1\n    c: 2\n    k: 3\n",
+        "{\"a\": [{\"k\": 1, \"\\u006b\": 2}]}",
+        "{\"k\": \"\\ud83e\\udd80\", \"k\": 2}",
+    ] {
+        refused(document, twice);
+    }
+    assert_eq!(
+        read("k: {k: {k: 1}, K: 2}\n"),
+        Ok(json!({"k": {"k": {"k": 1}, "K": 2}}))
+    );
+}
+
+#[test]
+fn a01_a_key_in_a_message_is_short_and_printable() {
+    let key = "\\e".repeat(1000);
+    let document = format!("? \"{key}\"\n: 1\n? \"{key}\"\n: 2\n");
+    let message = read(&document).unwrap_err();
+    assert!(message.len() < 500 && !message.contains(char::is_control));
+    assert!(message.ends_with("…\""), "{message}");
+}
+
+#[test]
+fn a04_bytes_that_are_no_utf8_and_halves_of_pairs() {
+    for bytes in [
+        &b"a: \xff"[..],
+        b"a: \xc0\xaf",
+        b"a: \xed\xa0\x80",
+        b"{\"a\": \"\xed\xa0\x80\"}",
+        b"a: \xe2\x82",
+    ] {
+        let error = yaml::parse(bytes, &LIMITS).unwrap_err();
+        assert_eq!(error.to_string(), "line 1: invalid UTF-8");
+    }
+    refused("a: \"\\ud800\"", "invalid Unicode character escape code");
+    refused("{\"a\": \"\\ud800\"}", "unpaired surrogate");
+}
+
+#[test]
+fn a05_other_spellings_of_numbers_and_literals() {
+    for value in [
+        "True", "TRUE", "False", "FALSE", "Null", "NULL", "~", "0x1f", "-0x1f", "0o17", "0b1",
+        "+1", "+1.5", ".5", "5.", ".inf", "+.inf", "-.INF", ".nan", ".NaN", "+1e3", "",
+    ] {
+        refused(&format!("a: {value}\n"), "line 1: ");
+        refused(&format!("{{\"a\": {value}, b: 1}}"), "line 1: ");
+        // Quoted, it is a text like any other.
+        assert_eq!(
+            read(&format!("a: '{value}'\n")),
+            Ok(json!({ "a": value })),
+            "{value}"
+        );
+    }
+    // What JSON spells, it keeps: an integer stays exact, a fraction stays a fraction.
+    let document = "[9007199254740993, 18446744073709551615, 1.0, 1e0, -0]\n";
+    let expected = "[9007199254740993,18446744073709551615,1.0,1.0,-0.0]";
+    assert_eq!(
+        read(document).map(|value| value.to_string()),
+        Ok(expected.to_owned())
+    );
+}
+
+#[test]
+fn a_scalar_keeps_its_spelling_until_it_is_resolved() {
+    for document in [
+        "v: [1.10, 0x1f, ~, 'x', true]\n",
+        "{\"v\": [1.10, 31, null, \"x\", true]}",
+    ] {
+        let node = yaml::parse(document.as_bytes(), &LIMITS).unwrap();
+        let yaml::Value::Mapping(members) = node.value else {
+            unreachable!("{document}")
+        };
+        let yaml::Value::Sequence(items) = &members[0].1.value else {
+            unreachable!("{document}")
+        };
+        let plain =
+            |item: &yaml::Node| matches!(item.value, yaml::Value::Scalar { plain: true, .. });
+        let first = yaml::Value::Scalar {
+            text: "1.10".to_owned(),
+            plain: true,
+        };
+        assert_eq!(items[0].value, first);
+        assert_eq!(
+            items.iter().map(plain).collect::<Vec<_>>(),
+            [true, true, true, false, true]
+        );
+    }
+}
+
+#[test]
+fn every_value_has_its_line() {
+    let documents = [
+        "a: 1\n\nb:\n- 2\n- c: 3\n",
+        "{\"a\": 1,\n\n\"b\": [\n2,\n{\"c\": 3}]}",
+    ];
+    for document in documents {
+        let node = yaml::parse(document.as_bytes(), &LIMITS).unwrap();
+        let mut lines = Vec::new();
+        scalar_lines(&node, &mut lines);
+        assert_eq!(lines, [1, 4, 5], "{document}");
+    }
+}
+
+fn scalar_lines(node: &yaml::Node, lines: &mut Vec<usize>) {
+    match &node.value {
+        yaml::Value::Scalar { .. } => lines.push(node.line),
+        yaml::Value::Sequence(items) => items.iter().for_each(|item| scalar_lines(item, lines)),
+        yaml::Value::Mapping(members) => members
+            .iter()
+            .for_each(|(_, value)| scalar_lines(value, lines)),
+    }
+}
