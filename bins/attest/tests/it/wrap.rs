@@ -62,6 +62,8 @@ fn the_commands_code_wins_over_everything_that_fails_around_it() {
     assert!(ran.err.contains("cannot write the report"), "{}", ran.err);
     // The same around a command that succeeds is a failed operation.
     bed.attest(&wrap(&["--sign", "--", "true"])).expect(2);
+    bed.attest(&wrap(&["--report", "/no/such/folder/r", "--", "true"]))
+        .expect(2);
 }
 
 #[test]

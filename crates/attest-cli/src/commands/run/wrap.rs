@@ -10,7 +10,7 @@ use attest_engine::run::{Environment, Place};
 use attest_engine::step::Input;
 use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Ui, visible_bytes};
+use cli_shell::{CliError, Ui, exit, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
@@ -76,7 +76,7 @@ fn tell(ui: &Ui, report: Option<&PathBuf>, outcome: WrapOutcome) -> Result<ExitC
     if let Err(error) = written {
         ui.error(&CliError::operation(error).because("cannot write the report"));
         if code == 0 {
-            code = 1;
+            code = i32::from(exit::FAILED_CODE);
         }
     }
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
