@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attest_engine::run::{LoadKey, RunError, SigningKey};
-use keys::{KeyDir, Signer, TrustDir};
+use keys::{KeyDir, KeysError, Signer, TrustDir};
 
 /// Where the key is, and which one is meant.
 #[derive(Debug)]
@@ -25,6 +25,15 @@ impl<'a> KeyChoice<'a> {
 }
 
 impl LoadKey for KeyChoice<'_> {
+    fn check(&self) -> Result<(), RunError> {
+        let folder = self.keys.path();
+        if folder.is_dir() {
+            return Ok(());
+        }
+        let folder = folder.to_owned();
+        Err(RunError::Key(KeysError::NoKeys { folder }.into()))
+    }
+
     fn load(&self) -> Result<Box<dyn SigningKey>, RunError> {
         let signer = self.keys.signer(&self.trust, self.choice);
         let signer = signer.map_err(|error| RunError::Key(error.into()))?;

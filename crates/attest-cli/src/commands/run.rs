@@ -30,6 +30,9 @@ pub struct Run {
     /// Build twice, in two copies of the workspace, and compare what was made
     #[arg(long)]
     check_reproducibility: bool,
+    /// Known so that it can be refused: steps are ordinary processes, or run in capsules
+    #[arg(long, hide = true)]
+    verify: bool,
     /// How many steps may run at once [default: 1]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,

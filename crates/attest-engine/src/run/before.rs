@@ -37,6 +37,7 @@ pub(super) fn check(options: &RunOptions<'_>, hooks: &dyn Hooks) -> Result<(), R
     state.prepare()?;
     check_place(&options.place)?;
     refuse_plugins(state, hooks)?;
+    options.signing.map_or(Ok(()), |signing| signing.check())?;
     if options.place != Place::Memory {
         writable(&state.ledger())?;
     }

@@ -105,6 +105,14 @@ pub enum Place {
 
 /// Finds the key that signs. It is asked once, when nothing of the pipeline runs any more.
 pub trait LoadKey {
+    /// Finds out early, without loading a key, that none can be there.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn check(&self) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// Loads the key.
     ///
     /// # Errors

@@ -46,6 +46,13 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
             met: !wrapped.command.is_empty(),
             why: "there is nothing to wrap otherwise",
         },
+        Rule {
+            option: "--verify",
+            given: run.verify,
+            requires: "a capsule in the pipeline file instead",
+            met: false,
+            why: "a limit on open files alone would isolate nothing",
+        },
         wraps(
             "--name",
             wrapped.name.is_some(),
