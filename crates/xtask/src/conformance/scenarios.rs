@@ -51,7 +51,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ),
     (
         "Receipts and their verification",
-        &["A15", "A16", "A17", "A25", "A26", "A29"],
+        &["A15", "A16", "A17", "A25", "A26", "A29", "A32", "A34"],
     ),
 ];
 
