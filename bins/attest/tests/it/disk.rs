@@ -1,6 +1,6 @@
 //! A disk without room, and a workspace that may not be written: an error, and nothing half done.
 
-use std::fs::{File, Permissions, metadata, set_permissions};
+use std::fs::{OpenOptions, Permissions, metadata, set_permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::bed::{Bed, Ran, ran, snapshot};
 const UNSIGNED: &str = "r3_unsigned.yaml";
 
 /// Runs the program where no file may have a byte.
-fn without_room(bed: &Bed, args: &[&str]) -> Ran {
+pub(crate) fn without_room(bed: &Bed, args: &[&str]) -> Ran {
     let program = bed.program(args);
     let mut shell = Command::new("sh");
     shell
@@ -57,7 +57,7 @@ fn a_full_disk_revokes_no_key() {
 fn a_verdict_that_nobody_can_read_is_no_pass() {
     let bed = Bed::with_vectors();
     let mut program = bed.program(&["verify", "--trust-store", "trust", "r6_wrapped.yaml"]);
-    program.stdout(File::options().write(true).open("/dev/full").unwrap());
+    program.stdout(OpenOptions::new().write(true).open("/dev/full").unwrap());
     let output = program.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let err = String::from_utf8(output.stderr).unwrap();
@@ -65,13 +65,13 @@ fn a_verdict_that_nobody_can_read_is_no_pass() {
 }
 
 /// A folder that cannot be written, also by root, until this is dropped.
-struct ReadOnly {
+pub(crate) struct ReadOnly {
     folder: PathBuf,
     mounted: bool,
 }
 
 impl ReadOnly {
-    fn make(folder: &Path) -> Self {
+    pub(crate) fn make(folder: &Path) -> Self {
         let mounted = metadata("/proc/self").unwrap().uid() == 0;
         if mounted {
             // Modes do not bind root.
