@@ -7,6 +7,8 @@ mod common;
 #[cfg(test)]
 mod facts;
 #[cfg(test)]
+mod fuzz_corpus;
+#[cfg(test)]
 mod linkage;
 #[cfg(test)]
 mod output;

@@ -1,0 +1,4 @@
+//! Judges arbitrary bytes as a receipt; the checks are those of the corpus test.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| attest_verify::fuzz_entry::receipt(bytes));
