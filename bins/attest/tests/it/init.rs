@@ -1,6 +1,7 @@
 //! `attest init`.
 
 use crate::bed::{Bed, snapshot};
+use crate::disk::without_room;
 
 #[test]
 fn init_says_what_it_made_and_what_it_found() {
@@ -39,4 +40,12 @@ fn run_without_init_says_so() {
         .expect(2)
         .says("not an ATTEST repository (run 'attest init')");
     assert_eq!(bed.names("."), Vec::<String>::new());
+}
+
+#[test]
+fn init_without_room_writes_no_half_file() {
+    let bed = Bed::new();
+    without_room(&bed, &["init"]).expect(2).says("attest.yaml");
+    assert_eq!(bed.names("."), [".attest"]);
+    bed.attest(&["init"]).expect(0);
 }

@@ -15,6 +15,8 @@ mod diff;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod documented;
+#[cfg(test)]
 mod hash;
 #[cfg(test)]
 mod init;

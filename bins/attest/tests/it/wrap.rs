@@ -2,12 +2,13 @@
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use test_case::test_case;
 
-use crate::bed::{Bed, ran};
+use crate::bed::{Bed, ran, snapshot};
+use crate::disk::without_room;
 
 const WRAP: [&str; 4] = ["run", "--wrap", "--name", "step"];
 
@@ -117,10 +118,40 @@ fn a_secret_appears_nowhere() {
     let ran = ran(bed.program(&argv).env("TOKEN", CANARY)).expect(0);
     assert_eq!(ran.out, "[redacted TOKEN]\n");
     assert!(!ran.err.contains(CANARY), "{}", ran.err);
-    for (path, bytes) in crate::bed::snapshot(bed.folder()) {
+    for (path, bytes) in snapshot(bed.folder()) {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains(CANARY), "{}", path.display());
     }
+}
+
+#[test]
+fn a_full_disk_leaves_neither_receipt_nor_event_and_the_commands_code_stays() {
+    let bed = Bed::new();
+    bed.attest(&wrap(&["--", "true"])).expect(0);
+    let before = snapshot(bed.folder());
+    for (script, code) in [("exit 0", 2), ("exit 3", 3)] {
+        let ran = without_room(&bed, &wrap(&["--", "sh", "-c", script])).expect(code);
+        assert!(ran.err.contains("File too large"), "{}", ran.err);
+        assert_eq!(snapshot(bed.folder()), before, "{script}");
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_no_copy_of_the_workspace() {
+    let bed = Bed::new();
+    let temporary = tempfile::tempdir().unwrap();
+    bed.attest(&["init"]).expect(0);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""])
+        .arg(bed.program(&[]).get_program())
+        .args(["run", "--check-reproducibility"])
+        .env("TMPDIR", temporary.path())
+        .current_dir(bed.folder());
+    let before = snapshot(bed.folder());
+    ran(&mut shell).expect(2).says("cannot copy `.gitignore`");
+    assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
+    assert_eq!(snapshot(bed.folder()), before);
 }
 
 #[test]
