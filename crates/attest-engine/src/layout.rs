@@ -188,8 +188,8 @@ fn check_folder(path: &Path) -> Result<bool, LayoutError> {
     }
 }
 
-/// Makes one folder; false if it was there.
-fn make_folder(path: &Path) -> Result<bool, LayoutError> {
+/// Makes one folder; false if it was there. A link in its place is refused.
+pub(crate) fn make_folder(path: &Path) -> Result<bool, LayoutError> {
     match fs_err::create_dir(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -4,7 +4,6 @@
 //! of several steps ended first.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use attest_receipt::encode::{blake3_hex, hex};
@@ -13,7 +12,7 @@ use attest_receipt::receipt::StepResult;
 use attest_receipt::time::Time;
 use serde::Serialize;
 
-use crate::layout::{LayoutError, create_unsynchronised, create_whole, synchronise};
+use crate::layout::{LayoutError, create_unsynchronised, create_whole, make_folder, synchronise};
 use crate::run::SigningKey;
 
 /// What all events of a run have in common.
@@ -147,17 +146,6 @@ fn describe(ledger: &Path, now: Time) -> Result<(), LayoutError> {
         version: "0.1.0",
     };
     create_whole(&path, &pretty(&description)).map(|_| ())
-}
-
-fn make_folder(path: &Path) -> Result<(), LayoutError> {
-    match fs_err::create_dir(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(LayoutError::Io {
-            action: "make a folder of the ledger",
-            source,
-        }),
-    }
 }
 
 /// Two spaces of indentation, as people read it and other tools write it.

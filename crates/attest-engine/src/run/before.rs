@@ -84,10 +84,11 @@ pub(super) async fn hold(
 ) -> Result<Held, RunError> {
     let workspace = options.state.workspace();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = openat(CWD, workspace, flags, Mode::empty()).map_err(|errno| RunError::Write {
-        what: "open the workspace",
-        source: io::Error::from(errno).into(),
-    })?;
+    let folder =
+        openat(CWD, workspace, flags, Mode::empty()).map_err(|errno| RunError::Internal {
+            what: "cannot open the workspace",
+            source: io::Error::from(errno).into(),
+        })?;
     let mut told = false;
     loop {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {

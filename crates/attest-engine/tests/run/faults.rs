@@ -192,6 +192,22 @@ fn a_step_that_plants_a_link_for_a_folder_gains_nothing_outside() {
 }
 
 #[test]
+fn a_link_for_the_folder_of_events_is_not_followed() {
+    let world = World::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs_err::create_dir(world.path(".attest/causal_ledger")).unwrap();
+    symlink(elsewhere.path(), world.path(".attest/causal_ledger/events")).unwrap();
+    let error = world.run("  a: {run: 'true'}\n").0.unwrap_err();
+    assert!(
+        told(&error).contains("is a symbolic link"),
+        "{}",
+        told(&error)
+    );
+    assert_eq!(fs_err::read_dir(elsewhere.path()).unwrap().count(), 0);
+    assert_eq!(world.receipts(), Vec::<String>::new());
+}
+
+#[test]
 fn a_workspace_that_was_not_initialised_is_refused() {
     let world = World::new();
     fs_err::remove_dir(world.path(".attest")).unwrap();

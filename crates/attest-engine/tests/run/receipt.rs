@@ -165,3 +165,36 @@ fn a_key_signs_the_receipt_and_each_event() {
     }
     assert_eq!(key.loaded.borrow().len(), 1);
 }
+
+#[test]
+fn a_receipt_that_no_reader_would_take_is_not_written() {
+    use attest_engine::run::{Closing, Draft, RunError, conclude};
+    let world = world();
+    let options = world.options(STEPS);
+    let mut receipt = run(&options, &mut NoHooks).0.unwrap().receipt;
+    let before = world.receipts();
+    let closing = Closing {
+        state: &options.state,
+        place: &Place::Receipts,
+        signing: None,
+        label: None,
+        now: time("2026-11-30T12:00:00Z"),
+        record_events: true,
+    };
+    let mut refused = |change: &dyn Fn(&mut receipt::Receipt)| {
+        change(&mut receipt);
+        let draft = Draft {
+            receipt: receipt.clone(),
+            events: Vec::new(),
+        };
+        conclude(draft, closing).unwrap_err()
+    };
+    let error = refused(&|receipt| receipt.steps[0].output_hash = "f".repeat(63));
+    assert!(matches!(error, RunError::Internal { .. }), "{error}");
+    let error = refused(&|receipt| receipt.steps[0].stdout = "x".repeat(receipt::MAX_BYTES));
+    let RunError::ReceiptTooLong { bytes, limit } = error else {
+        panic!("{error}");
+    };
+    assert!(bytes > limit);
+    assert_eq!(world.receipts(), before);
+}

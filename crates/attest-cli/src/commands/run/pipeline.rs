@@ -240,9 +240,9 @@ fn failure(step: &StepResult) -> String {
 /// Turns the engine's error into one with an exit code and hints.
 pub(crate) fn failed(error: RunError) -> CliError {
     let hint = match &error {
-        RunError::ReceiptTooLong { .. } => {
-            Some("record less of the outputs with `--record-output tail` or `none`")
-        }
+        RunError::ReceiptTooLong { .. } => Some(
+            "a receipt holds each step's outputs and a line for each file that is made: record less with `--record-output`, or declare an archive of the files instead",
+        ),
         RunError::InputsChanged { .. } => {
             Some("declare what the step writes as an output, in another place than its inputs")
         }
