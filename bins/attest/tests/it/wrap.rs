@@ -148,10 +148,9 @@ fn a_full_disk_leaves_no_copy_of_the_workspace() {
         .args(["run", "--check-reproducibility"])
         .env("TMPDIR", temporary.path())
         .current_dir(bed.folder());
-    let before = snapshot(bed.folder());
     ran(&mut shell).expect(2).says("cannot copy `.gitignore`");
     assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
-    assert_eq!(snapshot(bed.folder()), before);
+    assert_eq!(bed.names(".attest/receipts"), Vec::<String>::new());
 }
 
 #[test]

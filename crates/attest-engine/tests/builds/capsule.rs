@@ -237,7 +237,7 @@ fn the_root_of_the_workspace_is_no_input_of_a_capsule() {
 fn a_container_whose_client_was_killed_is_removed() {
     let (world, engine) = (World::new(), Engine::new(&["docker"]));
     init(&world.path(""), "demo", &image()).unwrap();
-    let steps = "  make:\n    capsule: demo\n    run: sleep 600\n    timeout_secs: 1\n";
+    let steps = "  make:\n    capsule: demo\n    run: sleep 600\n    timeout_secs: 3\n";
     let (outcome, _) = crate::support::run(&options(&world, &engine, steps), &mut NoHooks);
     let receipt = outcome.unwrap().receipt;
     assert_eq!(receipt.steps[0].exit_code, 124);
@@ -262,5 +262,30 @@ fn a_container_whose_client_was_killed_is_removed() {
     assert!(matches!(outcome, Err(RunError::Cancelled)));
     let calls = engine.calls();
     assert_eq!(calls.last().unwrap()[..2], ["rm", "-f"]);
+    assert_eq!(engine.left(), 0);
+}
+
+#[test]
+fn a_step_in_a_capsule_is_built_twice_like_any_other() {
+    let (world, engine) = (World::new(), Engine::new(&["docker"]));
+    init(&world.path(""), "demo", &image()).unwrap();
+    world.write("in", "in");
+    let steps = "  make:\n    capsule: demo\n    run: cp $INPUTS out\n    inputs: [in]\n    outputs: [out]\n";
+    let options = options(&world, &engine, steps);
+    let seen = Seen::default();
+    let mut hooks = NoHooks;
+    let checked = attest_engine::repro::check(&options, &seen, &mut hooks);
+    let outcome = runtime().block_on(checked).unwrap();
+    assert!(outcome.report.verified, "{outcome:?}");
+    let hash = load(&world.path(""), "demo").unwrap().capsule_hash;
+    assert_eq!(outcome.receipt.steps[0].capsule_hash, hash);
+    let mounts: Vec<_> = engine
+        .calls()
+        .into_iter()
+        .flatten()
+        .filter(|word| word.ends_with(":/work"))
+        .collect();
+    assert_eq!(mounts.len(), 2);
+    assert_ne!(mounts[0], mounts[1], "each build has its own workspace");
     assert_eq!(engine.left(), 0);
 }
