@@ -5,6 +5,8 @@ mod changed;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod facts;
 #[cfg(test)]
 mod fuzz_corpus;
