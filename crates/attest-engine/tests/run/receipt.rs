@@ -191,7 +191,12 @@ fn a_receipt_that_no_reader_would_take_is_not_written() {
     };
     let error = refused(&|receipt| receipt.steps[0].output_hash = "f".repeat(63));
     assert!(matches!(error, RunError::Internal { .. }), "{error}");
-    let error = refused(&|receipt| receipt.steps[0].stdout = "x".repeat(receipt::MAX_BYTES));
+    // Six bytes each, as YAML escapes them.
+    let long = "\u{fffe}".repeat(receipt::MAX_BYTES / 6);
+    let error = refused(&|receipt| {
+        receipt.steps[0].output_hash = "f".repeat(64);
+        receipt.steps[0].stdout.clone_from(&long);
+    });
     let RunError::ReceiptTooLong { bytes, limit } = error else {
         panic!("{error}");
     };
