@@ -71,8 +71,36 @@ pub fn run(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn the_definition_is_sound() {
-        super::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_text_fits_the_screen_and_explains_every_argument() {
+        let mut command = command();
+        command.build();
+        let mut seen = 0;
+        examine(&mut command, &mut seen);
+        assert!(seen > 10, "{seen}");
+    }
+
+    fn examine(command: &mut clap::Command, seen: &mut usize) {
+        *seen += 1;
+        for line in command.render_long_help().to_string().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let name = command.get_name().to_owned();
+        for argument in command.get_arguments().filter(|one| !one.is_hide_set()) {
+            let id = argument.get_id();
+            assert!(argument.get_help().is_some(), "`{id}` of `{name}`");
+        }
+        for below in command.get_subcommands_mut() {
+            if !below.is_hide_set() && below.get_name() != "help" {
+                examine(below, seen);
+            }
+        }
     }
 }
