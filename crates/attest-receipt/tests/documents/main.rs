@@ -19,6 +19,8 @@ mod random;
 #[cfg(test)]
 mod receipt;
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod signed_fields;

@@ -210,3 +210,24 @@ fn a_receipt_with_plugins_has_the_signing_bytes_that_another_program_derived() {
     // The file's annotation is not in the canonical order; what is written is.
     assert_ne!(receipt.to_yaml().unwrap(), yaml);
 }
+
+#[test]
+fn a05_the_form_of_a_number_is_signed_and_never_changes() {
+    for (number, form) in [
+        (1.0, "1.0"),
+        (-2.5, "-2.5"),
+        (0.1, "0.1"),
+        (1e15, "1000000000000000.0"),
+        (1e16, "1e+16"),
+        (1.5e300, "1.5e+300"),
+        (f64::MAX, "1.7976931348623157e+308"),
+        (0.000_01, "0.00001"),
+        (0.000_001, "1e-6"),
+        (f64::MIN_POSITIVE, "2.2250738585072014e-308"),
+    ] {
+        let receipt = with("/plugins/1/annotation", json!({"a": number})).unwrap();
+        let signing = String::from_utf8(receipt.signing_bytes()).unwrap();
+        let annotation = format!("\"annotation\":{{\"a\":{form}}}");
+        assert!(signing.contains(&annotation), "{form}: {signing}");
+    }
+}
