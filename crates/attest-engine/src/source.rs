@@ -103,15 +103,19 @@ pub async fn probe(
     })
 }
 
-/// Finds the top folder of the checkout, as git would: not across file systems.
+/// Finds the top folder of the checkout, as git would: not across file systems, and not one that
+/// a stranger put above the workspace, such as into a temporary folder that all users share.
 fn checkout(workspace: &Path) -> Option<PathBuf> {
     let start = fs_err::canonicalize(workspace).ok()?;
-    let device = fs_err::metadata(&start).ok()?.dev();
-    start
+    let found = fs_err::metadata(&start).ok()?;
+    let (device, owner) = (found.dev(), found.uid());
+    let top = start
         .ancestors()
         .take_while(|folder| fs_err::metadata(folder).is_ok_and(|found| found.dev() == device))
-        .find(|folder| is_git(&folder.join(".git")))
-        .map(Path::to_owned)
+        .find(|folder| is_git(&folder.join(".git")))?;
+    let repository = fs_err::metadata(top.join(".git")).ok()?.uid();
+    let known = [0, owner, rustix::process::geteuid().as_raw()];
+    known.contains(&repository).then(|| top.to_owned())
 }
 
 fn is_git(path: &Path) -> bool {

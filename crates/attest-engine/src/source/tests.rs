@@ -249,3 +249,24 @@ async fn many_changes_count_as_changed_and_keep_the_heads() {
     assert!(source.tracked_dirty);
     assert_eq!(source.branch.as_deref(), Some("main"));
 }
+
+/// Owners can be changed by root alone.
+#[tokio::test]
+async fn a_repository_that_a_stranger_put_above_the_workspace_is_not_told() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let fixture = Fixture::new().await;
+    let workspace = fixture.path().join("mine");
+    fs_err::create_dir(&workspace).unwrap();
+    assert!(probe_at(&workspace).await.is_some());
+    let owned_by = |path: &Path, id: u32| {
+        let id = nix::unistd::Uid::from_raw(id);
+        nix::unistd::chown(path, Some(id), None).unwrap();
+    };
+    owned_by(&fixture.path().join(".git"), 12_345);
+    assert_eq!(probe_at(&workspace).await, None);
+    // A whole checkout of another user, as in a container that runs as root, is that user's word.
+    owned_by(&workspace, 12_345);
+    assert!(probe_at(&workspace).await.is_some());
+}
