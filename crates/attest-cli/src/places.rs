@@ -12,7 +12,7 @@ const KEYS_VARIABLE: &str = "ATTEST_KEYS_DIR";
 /// Which folder is the workspace.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Workspace {
-    /// The workspace, with `.attest` in it [default: the current folder]
+    /// The workspace [default: the current folder]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
 }
