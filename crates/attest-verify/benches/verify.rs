@@ -44,6 +44,14 @@ fn judging(criterion: &mut Criterion) {
         bencher.iter(|| verify(black_box(&small), &trust, &options, None));
     });
 
+    criterion.bench_function("read", |bencher| {
+        bencher.iter(|| receipt::read(black_box(&small)));
+    });
+    let typed = receipt::read(&small).unwrap();
+    criterion.bench_function("signing bytes", |bencher| {
+        bencher.iter(|| black_box(&typed).signing_bytes());
+    });
+
     // What a chatty build leaves: 12 MiB of output, so the signature covers as much.
     let mut large = receipt::read(&small).unwrap();
     large.steps[0].stdout = "a line of output that says little\n".repeat(12 << 15);
