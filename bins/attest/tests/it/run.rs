@@ -140,8 +140,8 @@ fn an_option_that_could_not_take_effect_is_refused(options: &[&str], told: &str)
 
 #[test]
 fn a_bad_pipeline_is_an_operational_error() {
-    let bed = bed("version: '1'\nsteps:\n  a:\n    run: 'true'\n    ouputs: [x]\n");
-    let ran = bed.attest(&["run"]).expect(2).says("ouputs");
+    let bed = bed("version: '1'\nsteps:\n  a:\n    run: 'true'\n    results: [x]\n");
+    let ran = bed.attest(&["run"]).expect(2).says("results");
     assert!(
         ran.err
             .starts_with("error: cannot read the pipeline `attest.yaml`"),
