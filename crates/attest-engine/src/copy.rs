@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dev, Dir, FileType, Mode, OFlags, RawMode, Stat, copy_file_range, fchmod, fstat,
-    mkdirat, openat, readlinkat, statat, symlinkat,
+    AtFlags, CWD, Dev, Dir, FileType, Mode, OFlags, RawMode, Stat, fchmod, fstat, mkdirat, openat,
+    readlinkat, statat, symlinkat,
 };
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// Deepest nesting; each level holds two descriptors.
 const DEPTH: usize = 100;
 /// How much of a file is copied before the caller's wish to stop is looked at.
+#[cfg(target_os = "linux")]
 const PIECE: usize = 64 << 20;
 
 /// Says why a copy could not be made.
@@ -192,26 +193,43 @@ impl<'a> Copier<'a> {
     }
 
     fn content(&self, source: &OwnedFd, copy: &OwnedFd) -> Result<(), CopyError> {
+        if self.in_kernel(source, copy)? {
+            return Ok(());
+        }
+        self.by_hand(source, copy)
+    }
+
+    /// Lets the system copy, which shares blocks where it can; false where it copied nothing.
+    #[cfg(target_os = "linux")]
+    fn in_kernel(&self, source: &OwnedFd, copy: &OwnedFd) -> Result<bool, CopyError> {
         let mut any = false;
         loop {
             if self.cancel.is_cancelled() {
                 return Err(CopyError::Cancelled);
             }
-            match copy_file_range(source, None, copy, None, PIECE) {
-                Ok(0) if any => return Ok(()),
+            match rustix::fs::copy_file_range(source, None, copy, None, PIECE) {
                 Ok(count) if count > 0 => any = true,
+                // Some file systems say "nothing" of files that do have content.
+                Ok(_) => return Ok(any),
                 Err(Errno::INTR) => {}
-                // Some file systems say "nothing" or refuse; reading and writing settles it.
-                Ok(_)
-                | Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM)
+                Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM)
                     if !any =>
                 {
-                    return self.by_hand(source, copy);
+                    return Ok(false);
                 }
-                Ok(_) => return Ok(()),
                 Err(errno) => return Err(self.refused(errno)),
             }
         }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "the same shape as on Linux"
+    )]
+    fn in_kernel(&self, _source: &OwnedFd, _copy: &OwnedFd) -> Result<bool, CopyError> {
+        Ok(false)
     }
 
     fn by_hand(&self, source: &OwnedFd, copy: &OwnedFd) -> Result<(), CopyError> {

@@ -168,3 +168,28 @@ fn a_cancelled_copy_ends() {
     assert!(matches!(copied, Err(CopyError::Cancelled)));
     assert_eq!(all(&fixture.to()), Vec::<String>::new());
 }
+
+#[test]
+fn by_hand_and_by_the_system_copies_are_the_same() {
+    let fixture = Fixture::new();
+    let bytes: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+    fs_err::write(fixture.from().join("file"), &bytes).unwrap();
+    let cancel = CancellationToken::new();
+    let copier = Copier::new(&[], &cancel);
+    let open = |name: &str, flags| {
+        let path = fixture.folder.path().join(name);
+        openat(CWD, &path, flags, Mode::RUSR | Mode::WUSR).unwrap()
+    };
+    for by_hand in [false, true] {
+        let source = open("from/file", OFlags::RDONLY);
+        let name = if by_hand { "to/hand" } else { "to/system" };
+        let copy = open(name, OFlags::WRONLY | OFlags::CREATE);
+        if by_hand {
+            copier.by_hand(&source, &copy).unwrap();
+        } else {
+            copier.content(&source, &copy).unwrap();
+        }
+        let copied = fs_err::read(fixture.folder.path().join(name)).unwrap();
+        assert_eq!(copied, bytes, "{name}");
+    }
+}
