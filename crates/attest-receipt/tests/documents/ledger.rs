@@ -7,14 +7,16 @@ use crate::vectors::{bytes, receipt};
 
 const SIGNED: &str = "r1_pipeline_signed.yaml";
 
-fn event(id: &str) -> Event {
-    Event::read(&bytes(&format!("ledger/{id}.json"))).unwrap()
+fn event(name: &str) -> Event {
+    Event::read(&bytes(name)).unwrap()
 }
 
 fn events() -> Vec<Event> {
     let ids = receipt(SIGNED).causal_events;
     assert_eq!(ids.len(), 3);
-    ids.iter().map(|id| event(id)).collect()
+    ids.iter()
+        .map(|id| event(&format!("ledger/{id}.json")))
+        .collect()
 }
 
 fn sample() -> Value {
@@ -45,6 +47,29 @@ fn the_chain_of_the_originals_events_is_the_receipts() {
     );
     events.reverse();
     assert_ne!(Some(chain_hash(&events)), receipt.causal_chain_hash);
+}
+
+#[test]
+fn the_events_of_the_last_release_are_their_contents_and_make_its_chains() {
+    for name in [
+        "failed_signed",
+        "passed_signed",
+        "passed_unsigned",
+        "wrapped_signed",
+    ] {
+        let receipt = receipt(&format!("v0.4.0/{name}.yaml"));
+        let ids = receipt.causal_events.iter();
+        let events = ids.map(|id| event(&format!("v0.4.0/ledger/{id}.json")));
+        let events: Vec<Event> = events.collect();
+        for (event, id) in events.iter().zip(&receipt.causal_events) {
+            assert_eq!(event.computed_id(), *id, "{name}");
+        }
+        assert_eq!(
+            Some(chain_hash(&events)),
+            receipt.causal_chain_hash,
+            "{name}"
+        );
+    }
 }
 
 #[test]
