@@ -6,6 +6,7 @@
 
 mod commands;
 mod difference;
+mod elsewhere;
 mod places;
 mod prerequisite;
 mod receipt_file;
@@ -58,6 +59,10 @@ pub fn command() -> clap::Command {
 
 /// Parses the arguments, runs the command and returns the exit code: a whole `main`.
 pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(error) = elsewhere::asked(&args) {
+        return cli_shell::run(|| Err(error));
+    }
     cli_shell::main_with(args, |cli: Cli| run(&cli.command, &Ui::new(&cli.global)))
 }
 

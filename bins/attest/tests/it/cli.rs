@@ -29,6 +29,7 @@ fn completions_and_the_man_page_come_from_the_definition() {
     ] {
         let text = bed.attest(&["--generate", kind]).expect(0).out;
         assert!(text.contains("diff"), "{kind}");
+        assert!(!text.contains("evidence"), "{kind}");
     }
 }
 

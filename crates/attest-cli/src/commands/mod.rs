@@ -6,7 +6,6 @@
 
 mod capsule;
 mod diff;
-mod elsewhere;
 mod hash;
 mod init;
 mod keys;
@@ -42,9 +41,6 @@ pub enum Commands {
     Hash(hash::Hash),
     /// Run steps and commands in containers that are pinned by digest
     Capsule(capsule::Capsule),
-    /// What only other programs of this name have
-    #[command(flatten)]
-    Elsewhere(elsewhere::Elsewhere),
 }
 
 pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
@@ -58,6 +54,5 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Show(show) => show.run(ui),
         Commands::Diff(diff) => diff.run(ui),
         Commands::Capsule(capsule) => capsule.run(ui),
-        Commands::Elsewhere(command) => command.run(),
     }
 }
