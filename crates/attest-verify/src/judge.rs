@@ -18,9 +18,6 @@ use crate::trust::Trust;
 /// How far ahead of this machine's clock a receipt may be; both clocks may be wrong.
 pub(crate) const SKEW_SECONDS: i64 = 24 * 60 * 60;
 
-/// Problems that are told one by one; a hostile receipt has more than anybody reads.
-const TOLD: usize = 32;
-
 /// What the caller asks for.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -173,7 +170,7 @@ fn unread(detail: String) -> Outcome {
 }
 
 fn consistency(receipt: &Receipt, now: Time) -> Check {
-    let mut problems = receipt.problems();
+    let mut problems = Vec::new();
     if is_ahead(receipt.timestamp, now) {
         problems.push(format!(
             "timestamp {} is more than a day ahead of this machine's clock ({now})",
@@ -187,10 +184,12 @@ fn consistency(receipt: &Receipt, now: Time) -> Check {
             receipt.timestamp
         ));
     }
+    // These are bounded where they are found.
+    problems.extend(receipt.problems());
     if problems.is_empty() {
         Check::pass(CheckName::Consistency, "receipt is coherent")
     } else {
-        Check::fail(CheckName::Consistency, joined(problems))
+        Check::fail(CheckName::Consistency, problems.join("; "))
     }
 }
 
@@ -226,14 +225,4 @@ fn require_all(outcome: &mut Outcome, options: &Options, stamp: Option<&Stamp>) 
         }));
     }
     outcome.policy = PolicyOutcome { required, unmet };
-}
-
-/// Joins problems into a detail of bounded length.
-pub(crate) fn joined(mut problems: Vec<String>) -> String {
-    let more = problems.len().saturating_sub(TOLD);
-    problems.truncate(TOLD);
-    if more > 0 {
-        problems.push(format!("and {more} more"));
-    }
-    problems.join("; ")
 }

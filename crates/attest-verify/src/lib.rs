@@ -14,6 +14,7 @@ pub mod fuzz_entry;
 mod judge;
 mod outcome;
 pub mod policy;
+mod problems;
 mod recompute;
 mod render;
 mod require;

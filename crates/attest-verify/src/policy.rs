@@ -13,6 +13,7 @@ use attest_receipt::time::Time;
 
 use crate::judge::is_ahead;
 use crate::outcome::{CheckName, Outcome};
+use crate::problems::short;
 use crate::require::{Requirement, check_missing};
 use crate::timestamp::Stamp;
 use crate::trust::{KeyId, PublicKey};
@@ -174,7 +175,7 @@ fn named(steps: &[&str]) -> String {
     let mut told: Vec<String> = steps
         .iter()
         .take(TOLD)
-        .map(|step| format!("step '{step}'"))
+        .map(|step| format!("step '{}'", short(step)))
         .collect();
     if steps.len() > TOLD {
         told.push(format!("{} more", steps.len() - TOLD));

@@ -9,6 +9,7 @@ use attest_receipt::manifest::{Entry, Manifest};
 use attest_receipt::receipt::{Artifact, Execution, Provenance, Receipt, StepResult};
 
 use crate::outcome::{Check, CheckName};
+use crate::problems::{Problems, short};
 
 const NAME: CheckName = CheckName::Recompute;
 
@@ -83,11 +84,10 @@ fn undescribed(receipt: &Receipt, workspace: &dyn Workspace) -> Check {
     }
 }
 
-fn told(problems: Vec<String>, pass: &str) -> Check {
-    if problems.is_empty() {
-        Check::pass(NAME, pass)
-    } else {
-        Check::fail(NAME, crate::judge::joined(problems))
+fn told(problems: Problems, pass: &str) -> Check {
+    match problems.into_detail() {
+        None => Check::pass(NAME, pass),
+        Some(detail) => Check::fail(NAME, detail),
     }
 }
 
@@ -97,34 +97,37 @@ fn files(
     declared: (&str, &[String], &[String]),
     artifacts: &Artifacts<'_>,
     workspace: &dyn Workspace,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     let (command_hash, inputs, outputs) = declared;
-    let name = &step.name;
+    let name = short(&step.name);
     match workspace.inputs(command_hash, inputs) {
-        Ok(manifest) => differs(name, "input", &step.input_hash, &manifest.hash(), problems),
-        Err(error) => problems.push(format!("step '{name}': {error}")),
+        Ok(manifest) => differs(&name, "input", &step.input_hash, &manifest.hash(), problems),
+        Err(error) => problems.add(|| format!("step '{name}': {error}")),
     }
     match workspace.outputs(outputs) {
         Ok(manifest) => {
             differs(
-                name,
+                &name,
                 "output",
                 &step.output_hash,
                 &manifest.hash(),
                 problems,
             );
-            artifacts.compare(name, &manifest, problems);
+            artifacts.compare(&step.name, &manifest, problems);
         }
-        Err(error) => problems.push(format!("step '{name}': {error}")),
+        Err(error) => problems.add(|| format!("step '{name}': {error}")),
     }
 }
 
-fn differs(step: &str, what: &str, recorded: &str, found: &str, problems: &mut Vec<String>) {
+fn differs(step: &str, what: &str, recorded: &str, found: &str, problems: &mut Problems) {
     if recorded != found {
-        problems.push(format!(
-            "step '{step}': {what} hash mismatch (receipt {recorded}, workspace {found})"
-        ));
+        problems.add(|| {
+            format!(
+                "step '{step}': {what} hash mismatch (receipt {}, workspace {found})",
+                short(recorded)
+            )
+        });
     }
 }
 
@@ -132,13 +135,16 @@ fn differs(step: &str, what: &str, recorded: &str, found: &str, problems: &mut V
 struct Artifacts<'a>(BTreeMap<&'a str, BTreeMap<&'a str, &'a Artifact>>);
 
 impl<'a> Artifacts<'a> {
-    fn of(provenance: Option<&'a Provenance>, problems: &mut Vec<String>) -> Self {
+    fn of(provenance: Option<&'a Provenance>, problems: &mut Problems) -> Self {
         let mut steps: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for artifact in provenance.iter().flat_map(|it| &it.artifacts) {
             let (step, path) = (artifact.step.as_str(), artifact.path.as_str());
             let before = steps.entry(step).or_default().insert(path, artifact);
             if before.is_some() {
-                problems.push(format!("step '{step}': artifact '{path}' stands twice"));
+                problems.add(|| {
+                    let (step, path) = (short(step), short(path));
+                    format!("step '{step}': artifact '{path}' stands twice")
+                });
             }
         }
         Self(steps)
@@ -146,19 +152,26 @@ impl<'a> Artifacts<'a> {
 
     /// Artifacts that are recorded are those of the manifest, one by one; some originals record
     /// none for results from the cache.
-    fn compare(&self, step: &str, manifest: &Manifest, problems: &mut Vec<String>) {
+    fn compare(&self, step: &str, manifest: &Manifest, problems: &mut Problems) {
         let Some(recorded) = self.0.get(step) else {
             return;
         };
+        let step = short(step);
         for (path, entry) in manifest.entries() {
             match recorded.get(path) {
                 Some(artifact) if is_entry(artifact, entry) => {}
-                Some(_) => problems.push(format!(
-                    "step '{step}': artifact '{path}' is recorded with another digest or kind"
-                )),
-                None => problems.push(format!(
-                    "step '{step}': output '{path}' is not among the recorded artifacts"
-                )),
+                Some(_) => problems.add(|| {
+                    format!(
+                        "step '{step}': artifact '{}' is recorded with another digest or kind",
+                        short(path)
+                    )
+                }),
+                None => problems.add(|| {
+                    format!(
+                        "step '{step}': output '{}' is not among the recorded artifacts",
+                        short(path)
+                    )
+                }),
             }
         }
         // Only what is new beyond the manifest is left to tell.
@@ -167,10 +180,12 @@ impl<'a> Artifacts<'a> {
             .filter(|(path, _)| recorded.contains_key(path))
             .count();
         if recorded.len() > known {
-            problems.push(format!(
-                "step '{step}': {} recorded artifact(s) are no outputs of the workspace",
-                recorded.len() - known
-            ));
+            problems.add(|| {
+                format!(
+                    "step '{step}': {} recorded artifact(s) are no outputs of the workspace",
+                    recorded.len() - known
+                )
+            });
         }
     }
 }

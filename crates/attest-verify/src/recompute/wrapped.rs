@@ -5,6 +5,7 @@ use attest_receipt::pipeline::{wrapped_command, wrapped_hash};
 use attest_receipt::receipt::{DeclaredStep, Receipt, StepResult};
 
 use super::{Artifacts, Workspace, files};
+use crate::problems::Problems;
 
 pub(super) const PASS: &str = "command, inputs and outputs of the wrapped step match the workspace; nothing is said about a pipeline";
 
@@ -13,12 +14,15 @@ pub(super) fn problems(
     receipt: &Receipt,
     command: &[String],
     workspace: &dyn Workspace,
-) -> Vec<String> {
+) -> Problems {
+    let mut problems = Problems::default();
     let (step, declared) = match described(receipt, command) {
         Ok(found) => found,
-        Err(problem) => return vec![problem.to_owned()],
+        Err(problem) => {
+            problems.add(|| problem.to_owned());
+            return problems;
+        }
     };
-    let mut problems = Vec::new();
     let artifacts = Artifacts::of(receipt.provenance.as_ref(), &mut problems);
     files(
         step,

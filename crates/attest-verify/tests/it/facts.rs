@@ -175,5 +175,5 @@ fn a09_more_problems_than_anybody_reads_are_told_in_a_few() {
     let outcome = usual(&signed(many));
     let detail = &check(&outcome, CheckName::Consistency).detail;
     assert!(detail.len() < 8 * 1024, "{} bytes", detail.len());
-    assert!(detail.ends_with("and 1968 more"), "{detail}");
+    assert!(detail.ends_with("and 1950 more"), "{detail}");
 }

@@ -487,3 +487,23 @@ fn an_early_receipt_says_not_how_it_ran() {
     receipt.steps[0].input_hash = "0".repeat(64);
     differs(&receipt, &Memory::of_vectors(), "input hash mismatch");
 }
+
+#[test]
+fn a09_a_long_name_and_many_artifacts_make_no_long_detail() {
+    let mut workspace = wrapped_workspace();
+    for n in 0..2_000 {
+        workspace.files.insert(format!("out/{n}"), file(b"x"));
+    }
+    let mut receipt = read(WRAPPED.0);
+    let name = "n".repeat(100_000);
+    receipt.steps[0].name.clone_from(&name);
+    let provenance = receipt.provenance.as_mut().unwrap();
+    provenance.steps[0].name.clone_from(&name);
+    provenance.artifacts.truncate(1);
+    provenance.artifacts[0].step = name;
+    provenance.artifacts[0].path = "p".repeat(100_000);
+    let check = recompute(&receipt, &workspace);
+    assert_eq!(check.status, Status::Fail);
+    assert!(check.detail.len() < 16 * 1024, "{}", check.detail.len());
+    assert!(check.detail.ends_with(" more"), "{}", check.detail);
+}
