@@ -4,6 +4,7 @@ use attest_receipt::receipt::{
     Artifact, CiProvider, Control, ControlStatus, Decision, Execution, Isolation, IsolationMode,
     PluginRecord, Provenance, Receipt, Source, StepResult,
 };
+use attest_verify::trust::PublicKey;
 use cli_shell::layout::{cell, pairs, wrap};
 use cli_shell::{visible, visible_lines};
 
@@ -58,6 +59,10 @@ fn head(name: &str, receipt: &Receipt) -> String {
             receipt.signer_public_key.as_deref().map(visible),
         ),
         (
+            "key id",
+            receipt.signer_public_key.as_deref().and_then(key_id),
+        ),
+        (
             "time token",
             receipt
                 .timestamp_token
@@ -110,6 +115,12 @@ fn head(name: &str, receipt: &Receipt) -> String {
             )),
         ),
     ])
+}
+
+/// The id by which `attest keys` and the trust store know a key.
+fn key_id(key: &str) -> Option<String> {
+    let key = PublicKey::from_hex(key).ok()?;
+    Some(key.key_id().to_string())
 }
 
 fn command(provenance: &Provenance) -> Option<String> {

@@ -39,6 +39,7 @@ fn a_receipt_is_readable_in_80_columns() {
     let out = bed.attest(&["show", "r1_pipeline_signed.yaml"]).out;
     assert!(out.contains("build: out/ab.txt"), "{out}");
     assert!(out.contains("commit 9b8b02c52031"), "{out}");
+    assert!(out.contains("0654120df44ec106cbbfaecdac064695"), "{out}");
     assert!(!out.contains("alone true"), "{out}");
 }
 
