@@ -91,7 +91,7 @@ fn defaults_are_what_the_format_says() {
 #[test]
 fn an_unknown_key_is_named_with_its_place_at_every_level() {
     for (text, words) in [
-        (with_top("results: []"), "line 3: unknown field `ouputs`"),
+        (with_top("results: []"), "line 3: unknown field `results`"),
         (
             with_step("results: []"),
             "line 5: steps.a: unknown field `results`",
