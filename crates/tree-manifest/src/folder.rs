@@ -129,6 +129,7 @@ impl Folder {
                 Err(Errno::NOTDIR | Errno::LOOP) => {
                     return Err(match parent.kind(part) {
                         Ok(FileType::Symlink) => through(path),
+                        Ok(FileType::Directory) => ManifestError::Changed { path },
                         _ => missing(),
                     });
                 }

@@ -45,8 +45,12 @@ pub(crate) fn fill(
     let declared = parse(role, declared)?;
     let folder = Folder::workspace(workspace)?;
     let tasks = tasks(&folder, role, &declared)?;
-    let findings = Job::new(tasks, *options).run()?;
+    let mut findings = Job::new(tasks, *options).run()?;
     links::check(workspace, &declared, findings.links)?;
+    // The stable sort merges the threads' sorted parts, and a map takes sorted keys quickest.
+    findings
+        .entries
+        .sort_by(|(one, _), (other, _)| one.cmp(other));
     for (path, entry) in findings.entries {
         manifest
             .add(path.as_str(), entry)

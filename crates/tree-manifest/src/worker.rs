@@ -102,7 +102,10 @@ impl<'a> Worker<'a> {
         true
     }
 
-    pub(crate) fn into_findings(self) -> Findings {
+    /// Hands over what was found, sorted by path while every thread sorts its own.
+    pub(crate) fn into_findings(mut self) -> Findings {
+        let entries = &mut self.findings.entries;
+        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         self.findings
     }
 
