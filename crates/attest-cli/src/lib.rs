@@ -4,6 +4,7 @@
 //! runtime; `verify`, `show`, `diff`, `hash`, `sign` and `keys` are plain calls, so that a receipt
 //! is verified in the time that reading it takes.
 
+mod answer;
 mod commands;
 mod difference;
 mod elsewhere;

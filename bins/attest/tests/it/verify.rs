@@ -348,3 +348,30 @@ fn nothing_is_written() {
     bed.attest(&["verify", SIGNED]).expect(1);
     assert_eq!(snapshot(bed.folder()), before);
 }
+
+/// The exit code with a standard output that nobody reads.
+fn unread(bed: &Bed, args: &[&str]) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut program = bed.program(args);
+    program.stdout(writer).status().unwrap().code()
+}
+
+#[test]
+fn a_no_that_nobody_reads_is_still_a_no() {
+    let bed = Bed::with_vectors();
+    let trusted = ["verify", "--trust-store", "trust"];
+    let code = |names: &[&str]| unread(&bed, &[&trusted[..], names].concat());
+    assert_eq!(code(&[SIGNED]), Some(0));
+    assert_eq!(code(&["r3_unsigned.yaml"]), Some(1));
+    assert_eq!(code(&["r3_unsigned.yaml", SIGNED]), Some(1));
+    assert_eq!(code(&["--format", "json", "r3_unsigned.yaml"]), Some(1));
+    assert_eq!(code(&["--format", "json", "gone.yaml"]), Some(2));
+    assert_eq!(unread(&bed, &["diff", SIGNED, "r6_wrapped.yaml"]), Some(1));
+    bed.attest(&["init"]).expect(0);
+    bed.write(
+        "attest.yaml",
+        "version: '1'\nsteps:\n  a:\n    run: 'false'\n",
+    );
+    assert_eq!(unread(&bed, &["run"]), Some(1));
+}

@@ -9,6 +9,7 @@ use cli_shell::{CliError, Ui, exit, layout, visible};
 use serde::Serialize;
 use strict_json::{Json, Layout, Limits};
 
+use crate::answer::also_unread;
 use crate::difference::{self, Difference, Differences, Part};
 use crate::receipt_file;
 
@@ -45,7 +46,7 @@ impl Diff {
             differences: &found.telling,
             expected: &found.expected,
         };
-        ui.record(&record, |record| text(record, &found))?;
+        also_unread(ui.record(&record, |record| text(record, &found)))?;
         Ok(if same { exit::ok() } else { exit::no() })
     }
 }

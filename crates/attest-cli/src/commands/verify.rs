@@ -13,6 +13,7 @@ use clap::{ArgAction, Args};
 use cli_shell::{CliError, Format, Ui, clock, exit, visible};
 use keys::load_trust;
 
+use crate::answer::also_unread;
 use crate::places::Workspace;
 use crate::prerequisite::{self, Rule};
 use crate::receipt_file::{self, Fault, FileError};
@@ -132,7 +133,7 @@ fn tell(ui: &Ui, subject: &str, outcome: &Outcome) -> Result<(), CliError> {
     if ui.format() == Format::Json {
         let mut record = outcome.to_json(subject);
         record.push(b'\n');
-        ui.raw(&record)?;
+        also_unread(ui.raw(&record))?;
     } else {
         let mut lines = outcome.text_lines(subject);
         if let Some(first) = lines.first_mut() {
@@ -143,7 +144,7 @@ fn tell(ui: &Ui, subject: &str, outcome: &Outcome) -> Result<(), CliError> {
             };
         }
         lines.push(String::new());
-        ui.raw(lines.join("\n").as_bytes())?;
+        also_unread(ui.raw(lines.join("\n").as_bytes()))?;
     }
     for warning in &outcome.warnings {
         ui.warn(visible(warning));
@@ -169,7 +170,7 @@ fn give_up(ui: &Ui, path: &Path, error: Unjudged) -> Result<CliError, CliError> 
     if ui.format() == Format::Json {
         let mut record = error_record(&subject(path), kind, &detail);
         record.push(b'\n');
-        ui.raw(&record)?;
+        also_unread(ui.raw(&record))?;
     }
     Ok(match error {
         Unjudged::File(file) => file.into(),

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Run;
 use super::live::Live;
+use crate::answer::also_unread;
 use crate::signing::KeyChoice;
 
 const PIPELINE: &str = "attest.yaml";
@@ -69,7 +70,7 @@ fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
     drop(live);
     let outcome = outcome.map_err(failed)?;
     let path = outcome.path.as_deref();
-    tell(ui, path, &outcome.failed, &outcome.skipped, None)?;
+    also_unread(tell(ui, path, &outcome.failed, &outcome.skipped, None))?;
     explain(ui, &outcome.receipt, &outcome.skipped);
     if let Some(stop) = &outcome.stopped {
         ui.error(&match stop.kind {
@@ -92,7 +93,7 @@ fn check(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
     })?;
     let path = outcome.path.as_deref();
     let report = Some(&outcome.report);
-    tell(ui, path, &outcome.failed, &outcome.skipped, report)?;
+    also_unread(tell(ui, path, &outcome.failed, &outcome.skipped, report))?;
     explain(ui, &outcome.receipt, &outcome.skipped);
     let differs = outcome.report.lines();
     if !differs.is_empty() {
