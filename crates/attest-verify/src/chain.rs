@@ -86,6 +86,18 @@ fn wrong_event(
     some_told(strangers).map(|ids| format!("parents of events are not in the receipt: {ids}"))
 }
 
+/// Says why an event that was found under an id is not believed, whichever key signed it.
+#[must_use]
+pub fn event_problem(id: &str, event: &Event) -> Option<&'static str> {
+    if event.event_id != id || event.computed_id() != id {
+        Some("the event is not what its id says")
+    } else if !signature_holds(event, &[]) {
+        Some("the event's signature does not hold")
+    } else {
+        None
+    }
+}
+
 /// An event without a signature has none that could fail. Early releases signed without naming the
 /// key: nobody but that machine can judge those, and the id still binds the content.
 fn signature_holds(event: &Event, keys: &[PublicKey]) -> bool {

@@ -1,6 +1,6 @@
 //! A trust store made of files in memory, and what it says of a key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use attest_receipt::time::Time;
 
@@ -64,9 +64,9 @@ pub struct Authority {
 pub struct TrustStore {
     policy: TrustFile,
     /// The key files, with or without an entry, by the key in them.
-    known: BTreeSet<KeyId>,
+    known: BTreeMap<KeyId, PublicKey>,
     /// Keys of the old layout, and the file each is from.
-    loose: BTreeMap<KeyId, String>,
+    loose: BTreeMap<KeyId, (PublicKey, String)>,
     authorities: Vec<Authority>,
 }
 
@@ -124,7 +124,7 @@ impl TrustStore {
     #[must_use]
     pub fn of_loose_key(key: &PublicKey, file: &str) -> Self {
         Self {
-            loose: BTreeMap::from([(key.key_id(), file.to_owned())]),
+            loose: BTreeMap::from([(key.key_id(), (key.clone(), file.to_owned()))]),
             ..Self::default()
         }
     }
@@ -143,12 +143,19 @@ impl TrustStore {
         // A key file without an entry says that the key exists. It also takes the word from a
         // loose file: who keeps a policy decides there.
         match self.loose.get(&id) {
-            Some(name) if !self.known.contains(&id) => {
+            Some((_, name)) if !self.known.contains_key(&id) => {
                 let name = name.clone();
                 Standing::Trusted { name, id }
             }
             _ => Standing::Unknown,
         }
+    }
+
+    /// Returns the key with an id, whatever its standing.
+    #[must_use]
+    pub fn key(&self, id: &KeyId) -> Option<&PublicKey> {
+        let loose = || self.loose.get(id).map(|(key, _)| key);
+        self.known.get(id).or_else(loose)
     }
 
     /// Returns the policy.
@@ -186,7 +193,7 @@ impl TrustStore {
     fn note_others(&mut self, publics: &BTreeMap<String, Vec<u8>>) {
         for bytes in publics.values() {
             if let Ok(key) = read_public(bytes) {
-                self.known.insert(key.key_id());
+                self.known.insert(key.key_id(), key);
             }
         }
     }
@@ -195,7 +202,7 @@ impl TrustStore {
         for (file, bytes) in files {
             match read_loose(&bytes) {
                 Some(Ok(key)) => {
-                    self.loose.entry(key.key_id()).or_insert(file);
+                    self.loose.entry(key.key_id()).or_insert((key, file));
                 }
                 // No key at all, so another kind of file that happens to have that length.
                 None | Some(Err(KeyError::NotAPoint)) => {}
