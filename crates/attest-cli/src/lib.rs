@@ -6,6 +6,7 @@
 
 mod answer;
 mod commands;
+mod delivered;
 mod difference;
 mod elsewhere;
 mod places;
@@ -13,6 +14,7 @@ mod prerequisite;
 mod receipt_file;
 mod receipt_text;
 mod signing;
+mod trust_files;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -23,6 +23,11 @@ impl Workspace {
         self.workspace.as_deref().unwrap_or(Path::new("."))
     }
 
+    /// Tells whether it was named.
+    pub(crate) fn is_named(&self) -> bool {
+        self.workspace.is_some()
+    }
+
     /// Returns the folder of the private keys.
     pub(crate) fn keys(&self) -> KeyDir {
         key_dir(self.path())

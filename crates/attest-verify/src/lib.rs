@@ -31,3 +31,4 @@ pub use policy::Policy;
 pub use recompute::Workspace;
 pub use render::error_record;
 pub use require::{RequireError, Requirement};
+pub use signature::holds as signature_holds;

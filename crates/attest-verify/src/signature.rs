@@ -41,8 +41,12 @@ pub(crate) fn check(
     }
 }
 
-/// Verifies the signature against the key that the receipt names.
-fn holds(receipt: &Receipt) -> Result<PublicKey, String> {
+/// Verifies the signature against the key that the receipt names, whoever trusts it, and returns
+/// that key.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn holds(receipt: &Receipt) -> Result<PublicKey, String> {
     let (Some(signature), Some(key)) = (&receipt.signature, &receipt.signer_public_key) else {
         return Err("receipt is unsigned".to_owned());
     };

@@ -216,11 +216,12 @@ impl TrustTsa {
             .trust()
             .pin_authority(&self.certificate, &self.name)
             .map_err(|error| keys_error(error).because("cannot pin the authority"))?;
-        ui.data(format!(
-            "pinned timestamp authority '{}': {}",
-            self.name,
-            visible(&pinned.path.display().to_string())
-        ))?;
+        for subject in &pinned.subjects {
+            ui.data(format!(
+                "pinned timestamp authority '{}': {subject}",
+                self.name
+            ))?;
+        }
         Ok(exit::ok())
     }
 }

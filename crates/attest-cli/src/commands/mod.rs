@@ -5,8 +5,12 @@
 //! the type [`cli_shell::Format`] and a parser of its own takes the place of the global one.
 
 mod capsule;
+mod causal;
 mod diff;
+mod export;
+mod format;
 mod hash;
+mod import;
 mod init;
 mod keys;
 mod run;
@@ -41,6 +45,12 @@ pub enum Commands {
     Hash(hash::Hash),
     /// Run steps and commands in containers that are pinned by digest
     Capsule(capsule::Capsule),
+    /// Ask the ledger which step followed from which, or hand a receipt on with its part of it
+    Causal(causal::Causal),
+    /// Hand a receipt on as an in-toto statement with SLSA provenance
+    Export(export::Export),
+    /// Verify an in-toto statement and the receipt in it
+    Import(import::Import),
 }
 
 pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
@@ -54,5 +64,8 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Show(show) => show.run(ui),
         Commands::Diff(diff) => diff.run(ui),
         Commands::Capsule(capsule) => capsule.run(ui),
+        Commands::Causal(causal) => causal.run(ui),
+        Commands::Export(export) => export.run(ui),
+        Commands::Import(import) => import.run(ui),
     }
 }

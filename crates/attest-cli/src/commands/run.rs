@@ -13,7 +13,7 @@ use attest_engine::output::Record;
 use clap::{Args, ValueEnum};
 use cli_shell::{CliError, Ui};
 
-pub(crate) use pipeline::{block_on, wrapper};
+pub(crate) use pipeline::{block_on, version, wrapper};
 
 /// What to run, and what to keep of it.
 #[derive(Debug, Clone, Args)]

@@ -1,6 +1,8 @@
 //! `verify RECEIPT…`: judges receipts. It starts no process and no runtime, opens no socket and
 //! writes no file.
 
+mod archive;
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +15,7 @@ use clap::{ArgAction, Args};
 use cli_shell::{CliError, Format, Ui, clock, exit, visible};
 use keys::load_trust;
 
+use self::archive::FromArchive;
 use crate::answer::also_unread;
 use crate::places::Workspace;
 use crate::prerequisite::{self, Rule};
@@ -22,7 +25,11 @@ use crate::receipt_file::{self, Fault, FileError};
 #[derive(Debug, Clone, Args)]
 pub struct Verify {
     /// The receipts
-    #[arg(value_name = "RECEIPT", required = true)]
+    #[arg(
+        value_name = "RECEIPT",
+        required_unless_present = "archive",
+        conflicts_with = "archive"
+    )]
     receipts: Vec<PathBuf>,
     /// Refuse unless this is established: signature, timestamp, recompute, linkage, trust,
     /// success, plugins, plugin:NAME (repeatable, or with commas)
@@ -54,6 +61,8 @@ pub struct Verify {
     #[arg(long, help_heading = "Judgement")]
     offline: bool,
     #[command(flatten)]
+    from: FromArchive,
+    #[command(flatten)]
     workspace: Workspace,
 }
 
@@ -78,9 +87,13 @@ impl Verify {
             met: self.check_signatures,
             why: "without the signature no key is asked about",
         }])?;
+        prerequisite::check(&self.from.rules())?;
         let options = self.options()?;
         let trust = self.trust();
         let workspace = OnDisk::new(self.workspace.path());
+        if let Some(path) = &self.from.archive {
+            return self.from.verify(ui, path, &trust, &options, &workspace);
+        }
         let mut all_pass = true;
         for path in &self.receipts {
             match judge(path, &trust, &options, &workspace) {

@@ -103,6 +103,16 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// The error for a file that is longer than the limit of the archive.
+    #[must_use]
+    pub fn too_long(limits: &super::Limits) -> Self {
+        Self::TooMuch {
+            limit: Limit::Archive,
+            bound: limits.archive,
+            what: "the archive".to_owned(),
+        }
+    }
+
     /// Tells whether a limit was exceeded, so that the rest was not looked at.
     #[must_use]
     pub fn is_resource_limit(&self) -> bool {

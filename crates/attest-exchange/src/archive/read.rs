@@ -23,11 +23,7 @@ const VERSION_BYTES: usize = 256;
 /// The first rule that it breaks; nothing of it is used then.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<Archive, ArchiveError> {
     if length(bytes.len()) > limits.archive {
-        return Err(ArchiveError::TooMuch {
-            limit: Limit::Archive,
-            bound: limits.archive,
-            what: "the archive".to_owned(),
-        });
+        return Err(ArchiveError::too_long(limits));
     }
     let mut frame = Frame::new(bytes, limits.unpacked)?;
     let mut content = Content::default();
