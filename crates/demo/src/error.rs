@@ -100,6 +100,21 @@ pub(crate) enum DemoError {
     /// The job ended without success.
     #[error("the job ended as `{status}`")]
     Job { status: String },
+    /// A command that is shown could not be run to its end.
+    #[error("cannot run `{line}`")]
+    Command {
+        line: String,
+        #[source]
+        source: CaptureError,
+    },
+    /// A command that is shown did something else than it should have.
+    #[error("`{line}`: expected {expected}, found {found}; it says: {said}")]
+    Otherwise {
+        line: String,
+        expected: String,
+        found: String,
+        said: String,
+    },
     /// The user interrupted.
     #[error("interrupted")]
     Interrupted,

@@ -4,7 +4,10 @@
 //! thrown away; a coding task goes in, and a candidate commit comes out with its evidence. What is
 //! shown is asked of the running parts or of git, and every shown step can fail the whole. The
 //! user's branches and files are never touched, and no process is left when it ends.
+//!
+//! A second part does the same for attest: a receipt is made, signed, verified, and put to the test.
 
+mod attest;
 mod error;
 mod git;
 mod place;
@@ -17,23 +20,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use cli_shell::{CliError, Ui};
+use cli_shell::{CliError, Ui, exit};
 
 /// Which parts of the appliance are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Gate, Worker, plugin and candidate
     Forge,
+    /// A pipeline, its signed receipt, and what a receipt does not survive
+    Attest,
     /// Everything that this version can do
-    #[default]
     All,
     #[value(hide = true)]
     Backplane,
-    #[value(hide = true)]
-    Attest,
 }
 
-/// Shows the main job, from the task to the candidate commit.
+/// Shows the main job, from the task to the candidate commit, and then a signed receipt.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Without options it mends a failing test in a small repository made for it, with
@@ -57,15 +59,10 @@ pub struct Demo {
     /// Keep the state and say how to look further
     #[arg(long)]
     keep: bool,
-    /// Which part to show: `forge` or `all`
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        value_name = "PART"
-    )]
-    part: Part,
+    /// Which part to show: `forge`, `attest` or `all` [default: all; with a repository, task or agent
+    /// of yours: forge]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "PART")]
+    part: Option<Part>,
     /// The agent, as the last option: a command that gets the instruction on standard input
     /// and the workspace as its directory
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true)]
@@ -82,19 +79,48 @@ impl Demo {
     /// # Errors
     /// A step failed; what is said names it.
     pub fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
-        match self.part {
-            Part::Forge | Part::All => {}
-            Part::Backplane | Part::Attest => {
-                return Err(CliError::usage("this version cannot show that part yet")
-                    .hint("`--part forge` and `--part all` work"));
-            }
-        }
+        let (forge, attest) = self.parts()?;
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| CliError::operation(error).because("cannot start the runtime"))?
-            .block_on(story::tell(self, ui))
+            .block_on(async {
+                if forge {
+                    story::tell(self, ui).await?;
+                }
+                if forge && attest {
+                    ui.status("\nthe second part: a pipeline, and the signed receipt of it\n");
+                }
+                if attest {
+                    attest::tell(self.keep, ui).await?;
+                }
+                Ok(exit::ok())
+            })
+    }
+
+    /// Whether the part of the main job and the part of receipts are shown.
+    fn parts(&self) -> Result<(bool, bool), CliError> {
+        match (self.part, self.is_about_a_task()) {
+            (None | Some(Part::All), false) | (Some(Part::All), true) => Ok((true, true)),
+            (None, true) | (Some(Part::Forge), _) => Ok((true, false)),
+            (Some(Part::Attest), false) => Ok((false, true)),
+            (Some(Part::Attest), true) => Err(CliError::usage(
+                "the options for a repository, task or agent do not go with `--part attest`",
+            )),
+            (Some(Part::Backplane), _) => {
+                Err(CliError::usage("this version cannot show that part yet")
+                    .hint("`--part forge`, `--part attest` and `--part all` work"))
+            }
+        }
+    }
+
+    fn is_about_a_task(&self) -> bool {
+        self.repo.is_some()
+            || self.instruction.is_some()
+            || !self.check.is_empty()
+            || !self.env.is_empty()
+            || !self.plugin.is_empty()
     }
 
     /// The agent's argument vector, if one was named; a single word is split as a shell would.
@@ -146,10 +172,29 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_later_versions_are_a_usage_error() {
+    fn a_task_of_ones_own_is_shown_alone_unless_all_is_asked_for() {
+        for (line, parts) in [
+            ("--keep", (true, true)),
+            ("--part all", (true, true)),
+            ("--part forge", (true, false)),
+            ("--part attest --keep", (false, true)),
+            ("--repo x", (true, false)),
+            ("--check true", (true, false)),
+            ("--part all --plugin x", (true, true)),
+        ] {
+            assert_eq!(parse(line).parts().unwrap(), parts, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_a_usage_error() {
         let (ui, _) = Ui::captured(&cli_shell::GlobalOpts::default());
-        for part in ["backplane", "attest"] {
-            let error = parse(&format!("--part {part}")).run(&ui).unwrap_err();
+        for line in [
+            "--part backplane",
+            "--part attest --repo x",
+            "--part attest --env A",
+        ] {
+            let error = parse(line).run(&ui).unwrap_err();
             assert_eq!(error.kind().exit_code(), 2);
         }
     }

@@ -24,7 +24,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn make(program: PathBuf) -> Result<Self, DemoError> {
+    /// Makes the folder, with nothing in it.
+    pub(crate) fn empty(program: PathBuf) -> Result<Self, DemoError> {
         let root = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         // Links on the way to it are the user's business; below it there are none.
         let root = fs_err::canonicalize(&root).unwrap_or(root);
@@ -33,7 +34,12 @@ impl Place {
                 what: "make",
                 source,
             })?;
-        let place = Self { folder, program };
+        Ok(Self { folder, program })
+    }
+
+    /// Makes the folder with what a Gate and a Worker need.
+    pub(crate) fn make(program: PathBuf) -> Result<Self, DemoError> {
+        let place = Self::empty(program)?;
         for name in ["gate", "worktrees", "runtime", "repositories"] {
             place.folder(name)?;
         }

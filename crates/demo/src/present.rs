@@ -35,6 +35,7 @@ pub(crate) fn outcome(outcome: &Outcome, kept: Option<&Path>, ui: &Ui) -> Result
         .collect();
     let report = outcome.result.report.as_ref();
     let record = json!({
+        "part": "forge",
         "job_id": outcome.job.id,
         "status": outcome.job.status,
         "repository": outcome.project.repository,
@@ -139,7 +140,7 @@ fn colored(diff: &str, ui: &Ui) -> String {
 }
 
 /// A path that can be pasted into a shell.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@".contains(letter);
     if !text.is_empty() && text.chars().all(plain) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cli_shell::{CliError, Secret, Ui, clock, env, exit, visible};
+use cli_shell::{CliError, Secret, Ui, clock, env, visible};
 use forge_client::{
     Change, GateClient, Settings, event_text, follow, stage_text, waiting_text, wrap,
 };
@@ -32,7 +32,7 @@ struct Running {
 }
 
 /// Runs everything, ends everything, and shows the outcome.
-pub(crate) async fn tell(demo: &Demo, ui: &Ui) -> Result<std::process::ExitCode, CliError> {
+pub(crate) async fn tell(demo: &Demo, ui: &Ui) -> Result<(), CliError> {
     let wrapper = Wrapper::current_exe().map_err(|source| DemoError::Program { source })?;
     // The wrapper's own path only works inside this process; the others need the real one.
     let program = std::env::current_exe().map_err(|source| DemoError::Program { source })?;
@@ -62,8 +62,7 @@ pub(crate) async fn tell(demo: &Demo, ui: &Ui) -> Result<std::process::ExitCode,
         place.remove()?;
     }
     told?;
-    shown?;
-    Ok(exit::ok())
+    shown
 }
 
 async fn steps(
@@ -145,7 +144,7 @@ async fn fails_before(project: &Project, wrapper: &Wrapper) -> Result<(), CliErr
 }
 
 /// Says a step that may be longer than a line.
-fn step(ui: &Ui, head: &str, text: &str) {
+pub(crate) fn step(ui: &Ui, head: &str, text: &str) {
     ui.status(wrap(text, head, "   ").trim_end());
 }
 
@@ -401,7 +400,7 @@ fn with_logs(error: CliError, ui: &Ui, running: &Running) -> CliError {
 }
 
 /// Waits for Ctrl-C or a request to end.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     let terminate = async {
         match signal(SignalKind::terminate()) {
             Ok(mut signal) => {

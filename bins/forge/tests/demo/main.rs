@@ -5,6 +5,8 @@
 )]
 
 #[cfg(test)]
+mod attest;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod user;
@@ -29,7 +31,7 @@ mod demo {
     #[test]
     fn the_main_job_from_one_command() {
         let home = Home::new();
-        let (code, out, err) = home.demo(&[]);
+        let (code, out, err) = home.demo(&["--part", "forge"]);
         assert_eq!(code, 0, "{out}{err}");
         for wanted in [
             "candidate commit",
@@ -65,6 +67,7 @@ mod demo {
         assert_eq!(code, 0, "{out}{err}");
         let record: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(out.lines().count(), 1);
+        assert_eq!(record["part"], "forge");
         assert_eq!(record["status"], "succeeded");
         assert_eq!(record["parent_sha"], record["base_sha"]);
         assert_eq!(record["checks"][0]["reason"], "scoped_check_passed");
@@ -144,7 +147,7 @@ mod demo {
     #[test]
     fn what_is_kept_can_be_looked_at() {
         let home = Home::new();
-        let (code, out, err) = home.demo(&["--keep", "--format", "json"]);
+        let (code, out, err) = home.demo(&["--part", "forge", "--keep", "--format", "json"]);
         assert_eq!(code, 0, "{out}{err}");
         let record: Value = serde_json::from_str(&out).unwrap();
         let state = home.state_folders().pop().unwrap();
@@ -257,7 +260,7 @@ mod demo {
     #[test]
     fn what_cannot_be_shown_is_said() {
         let home = Home::new();
-        let (code, _, err) = home.demo(&["--part", "attest"]);
+        let (code, _, err) = home.demo(&["--part", "backplane"]);
         assert_eq!(code, 2);
         assert!(err.contains("cannot show that part yet"), "{err}");
         let (code, _, err) = home.demo(&["--repo", "/nonexistent"]);
