@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use crate::recompute::{self, Workspace};
 use crate::require::{self, Requirement};
 use crate::signature;
-use crate::timestamp::{self, NoTokens, Stamp, TokenJudge};
+use crate::timestamp::{self, PinnedAuthorities, Stamp, TokenJudge};
 use crate::trust::Trust;
 
 /// How far ahead of this machine's clock a receipt may be; both clocks may be wrong.
@@ -73,10 +73,10 @@ pub fn verify(
     options: &Options,
     workspace: Option<&dyn Workspace>,
 ) -> Result<Outcome, Operational> {
-    verify_with_tokens(document, trust, options, workspace, &NoTokens)
+    verify_with_tokens(document, trust, options, workspace, &PinnedAuthorities)
 }
 
-/// Judges a receipt with a verifier of time-stamp tokens.
+/// Judges a receipt with another verifier of time-stamp tokens than the trust store's authorities.
 ///
 /// # Errors
 /// As [`verify`].
@@ -105,7 +105,7 @@ fn judged(
     tokens: &dyn TokenJudge,
 ) -> (Outcome, Option<Stamp>) {
     let mut warnings = Vec::new();
-    let (timestamp, stamp) = timestamp::check(&receipt, trust, tokens);
+    let (timestamp, stamp) = timestamp::check(&receipt, trust, tokens, options.now);
     let (signature, signed_by) = if options.check_signatures {
         signature::check(
             &receipt,

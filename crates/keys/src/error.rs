@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use attest_receipt::time::Time;
+use attest_timestamp::CertificateError;
 use attest_verify::trust::{KeyError, KeyId, TrustError};
 use safe_fs::SafeFsError;
 
@@ -76,6 +77,14 @@ pub enum KeysError {
         file: PathBuf,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A certificate says of itself that no token can rest on it.
+    #[error("a certificate in `{what}` cannot be pinned as a timestamp authority: it {problem}")]
+    Authority {
+        /// The file.
+        what: String,
+        /// What is wrong with it: the end of that sentence.
+        problem: CertificateError,
     },
     /// A name for an authority would make another path.
     #[error("a name of a timestamp authority has 1 to 64 letters, digits, `-` or `_`")]

@@ -24,7 +24,10 @@ pub fn load_trust(folder: &Path, fallback: Option<&KeyDir>) -> Trust {
         Err(error) => Err(error),
     };
     match read_store(folder) {
-        Ok(Some(store)) => Trust::Store(store.into()),
+        Ok(Some(store)) => {
+            let place = visible(&folder.to_string_lossy());
+            Trust::Store(store.at(place).into())
+        }
         Ok(None) => match loose() {
             Ok(Some(key)) => Trust::Store(TrustStore::of_loose_key(&key, "public.key").into()),
             Ok(None) => Trust::Absent {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attest_receipt::time::Time;
+use attest_timestamp::Authority;
 use attest_verify::trust::{
     AUTHORITIES, KeyError, KeyId, KeyName, KeyStatus, POLICY_FILE, PublicKey, Revocation,
     TrustError, TrustStore, certificates,
@@ -45,8 +46,8 @@ pub struct Imported {
 pub struct Pinned {
     /// The copy in the store.
     pub path: PathBuf,
-    /// The certificates in it, in DER.
-    pub certificates: Vec<Vec<u8>>,
+    /// Whom the certificates in it name, safe to show.
+    pub subjects: Vec<String>,
 }
 
 impl TrustDir {
@@ -177,8 +178,8 @@ impl TrustDir {
     ///
     /// # Errors
     ///
-    /// The name would make another path or is taken, or the file has no certificate or more than
-    /// certificates in it.
+    /// The name would make another path or is taken, or the file has no certificate, more than
+    /// certificates, or one that could not have issued that of an authority.
     pub fn pin_authority(&self, file: &Path, name: &str) -> Result<Pinned, KeysError> {
         if !is_authority_name(name) {
             return Err(KeysError::AuthorityName);
@@ -186,15 +187,21 @@ impl TrustDir {
         let bytes = safe_fs::read_bounded(file, CERTIFICATE_BYTES)
             .map_err(KeysError::files("read the certificate"))?;
         let found = certificates(&bytes).map_err(|source| refused(file, source))?;
+        let subjects = found.iter().map(|der| {
+            let authority = Authority::new(name, der);
+            authority.map(|authority| authority.subject())
+        });
+        let subjects = subjects.collect::<Result<_, _>>();
+        let subjects = subjects.map_err(|problem| KeysError::Authority {
+            what: visible(&file.to_string_lossy()),
+            problem,
+        })?;
         let change = self.change()?;
         let folder = self.path.join(AUTHORITIES);
         folder::ensure(&folder, 0o777)?;
         let path = folder.join(format!("{name}.crt"));
         change.place_new(&path, &bytes)?;
-        Ok(Pinned {
-            path,
-            certificates: found,
-        })
+        Ok(Pinned { path, subjects })
     }
 
     /// Begins a change: the folder is there and locked, and what is in it holds together.

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use stamp_authority::{Ca, Wanted};
+
 use crate::bed::{Bed, snapshot};
 
 const UNKNOWN: &str = "00000000000000000000000000000000";
@@ -148,19 +150,22 @@ fn a_key_file_that_others_may_read_signs_nothing() {
 #[test]
 fn authorities_are_pinned_once() {
     let bed = Bed::new();
-    let certified = rcgen::generate_simple_self_signed(["tsa.example".to_owned()]).unwrap();
-    bed.write("ca.pem", certified.cert.pem());
+    let ca = Ca::honest("Acme Stamps");
+    bed.write("ca.pem", &ca.identity.pem);
     let args = ["keys", "trust-tsa", "ca.pem", "--name", "acme"];
     let ran = bed.attest(&args).expect(0);
-    assert!(
-        ran.out.starts_with("pinned timestamp authority 'acme': "),
-        "{}",
-        ran.out
+    assert_eq!(
+        ran.out,
+        "pinned timestamp authority 'acme': CN=Acme Stamps,O=Throwaway\n"
     );
     assert!(bed.path(".attest/trust/tsa/acme.crt").is_file());
     bed.attest(&args).expect(2).says("exists already");
     let climb = ["keys", "trust-tsa", "ca.pem", "--name", "../x"];
     bed.attest(&climb).expect(2).says("1 to 64 letters");
+    bed.write("leaf.pem", ca.issue(&Wanted::stamper("S")).pem);
+    bed.attest(&["keys", "trust-tsa", "leaf.pem", "--name", "n"])
+        .expect(2)
+        .says("cannot issue the certificates of a timestamp authority");
     bed.write("no.pem", "hello");
     bed.attest(&["keys", "trust-tsa", "no.pem", "--name", "n"])
         .expect(2)

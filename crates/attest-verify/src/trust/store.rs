@@ -68,6 +68,8 @@ pub struct TrustStore {
     /// Keys of the old layout, and the file each is from.
     loose: BTreeMap<KeyId, (PublicKey, String)>,
     authorities: Vec<Authority>,
+    /// Where it was read, for messages.
+    place: Option<String>,
 }
 
 impl TrustStore {
@@ -127,6 +129,19 @@ impl TrustStore {
             loose: BTreeMap::from([(key.key_id(), (key.clone(), file.to_owned()))]),
             ..Self::default()
         }
+    }
+
+    /// Notes where the store was read, for messages.
+    #[must_use]
+    pub fn at(mut self, place: String) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// Returns where the store was read, if that was noted.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
     }
 
     /// Says what the store knows of a key.

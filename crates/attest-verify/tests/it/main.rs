@@ -23,6 +23,8 @@ mod schema;
 #[cfg(test)]
 mod signature;
 #[cfg(test)]
+mod stamps;
+#[cfg(test)]
 mod time;
 #[cfg(test)]
 mod vectors;

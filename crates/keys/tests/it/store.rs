@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 
 use attest_verify::trust::{PublicKey, Standing, Trust};
 use keys::{KeyStatus, KeysError, Listing, Revocation, TrustDir, load_trust};
+use stamp_authority::{Ca, Wanted};
 
 use crate::support::{Workspace, mode, name, time, words};
 
@@ -13,7 +14,6 @@ MCowBQYDK2VwAyEAnzqAPR9U5tzhtENdQFDXJ4kc4ftUNTUeYaJpsFP1n9g=
 -----END PUBLIC KEY-----
 ";
 const FOREIGN_ID: &str = "210d73a940dd2eaac419746eadc087a5";
-const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n";
 
 fn foreign() -> PublicKey {
     PublicKey::from_spki_pem(FOREIGN).unwrap()
@@ -276,7 +276,9 @@ fn what_people_wrote_into_the_policy_stays() {
 fn an_authority_is_pinned_once_under_a_plain_name() {
     let workspace = Workspace::new();
     let file = workspace.path.join("ca.pem");
-    fs::write(&file, CERTIFICATE).unwrap();
+    let (acme, elsewhere) = (Ca::honest("Acme"), Ca::honest("Elsewhere"));
+    let certificate = acme.identity.pem.as_str();
+    fs::write(&file, certificate).unwrap();
     for name in ["", "a b", "a/b", "..", "a.b", "é", "a\n", &"n".repeat(65)] {
         let error = workspace.trust.pin_authority(&file, name).unwrap_err();
         assert!(matches!(error, KeysError::AuthorityName), "{name:?}");
@@ -284,11 +286,11 @@ fn an_authority_is_pinned_once_under_a_plain_name() {
     assert!(!workspace.trust.path().exists());
     let pinned = workspace.trust.pin_authority(&file, "time_1-A").unwrap();
     assert_eq!(pinned.path, workspace.trust.path().join("tsa/time_1-A.crt"));
-    assert_eq!(pinned.certificates, [[0x30, 3, 2, 1, 1]]);
-    assert_eq!(fs::read_to_string(&pinned.path).unwrap(), CERTIFICATE);
+    assert_eq!(pinned.subjects, ["CN=Acme,O=Throwaway"]);
+    assert_eq!(fs::read_to_string(&pinned.path).unwrap(), certificate);
     assert_eq!(mode(&pinned.path), 0o644);
     let other = workspace.path.join("ca.der");
-    fs::write(&other, [0x30, 3, 2, 1, 2]).unwrap();
+    fs::write(&other, &elsewhere.identity.der).unwrap();
     let error = workspace
         .trust
         .pin_authority(&other, "time_1-A")
@@ -298,13 +300,18 @@ fn an_authority_is_pinned_once_under_a_plain_name() {
         "{}",
         words(&error)
     );
-    assert_eq!(fs::read_to_string(&pinned.path).unwrap(), CERTIFICATE);
+    assert_eq!(fs::read_to_string(&pinned.path).unwrap(), certificate);
     workspace.trust.pin_authority(&other, "b").unwrap();
     let before = workspace.files();
     for text in [
         "",
         "text",
-        &CERTIFICATE.replace("CERTIFICATE", "PRIVATE KEY"),
+        &certificate.replace("CERTIFICATE", "PRIVATE KEY"),
+        // The form of a certificate, and none.
+        "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n",
+        // One that stamps cannot have issued one that does, even beside one that can.
+        &acme.issue(&Wanted::stamper("S")).pem,
+        &[certificate, &acme.issue(&Wanted::stamper("S")).pem].concat(),
         FOREIGN,
     ] {
         fs::write(&file, text).unwrap();
