@@ -9,6 +9,8 @@ mod bed;
 #[cfg(test)]
 mod capsule;
 #[cfg(test)]
+mod causal;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod diff;
@@ -16,6 +18,8 @@ mod diff;
 mod disk;
 #[cfg(test)]
 mod documented;
+#[cfg(test)]
+mod exchange;
 #[cfg(test)]
 mod hash;
 #[cfg(test)]

@@ -213,8 +213,11 @@ impl Chained {
                 ("chain", Some(record.chain.chain_id.clone())),
                 ("hash", Some(record.chain.chain_hash.clone())),
                 ("events", Some(record.chain.events.len().to_string())),
-                ("saved", record.saved.as_deref().map(visible)),
             ]);
+            if let Some(path) = &record.saved {
+                // In one piece, to be copied.
+                let _ = writeln!(text, "saved   {}", visible(path));
+            }
             for event in &record.chain.events {
                 text.push_str(&format!("{}\n", line(event)));
             }
