@@ -292,3 +292,25 @@ fn the_trace_would_see_what_is_forbidden() {
         assert_eq!(forbidden(&trace).len(), 1, "{bad}");
     }
 }
+
+#[test]
+fn g1_what_travels_is_judged_without_a_process_a_socket_or_a_file() {
+    let bed = Bed::with_vectors();
+    bait(&bed);
+    let before = snapshot(bed.folder());
+    for (file, args) in [
+        ("passed_signed.attest.tar.zst", &["verify", "--archive"][..]),
+        (
+            "passed_signed.intoto.json",
+            &["import", "--format", "in-toto"],
+        ),
+    ] {
+        let path = format!("v0.4.0/{file}");
+        let args = [args, &[&path, "--trust-store", "v0.4.0/trust"]].concat();
+        let (ran, trace) = traced(&bed, &args);
+        ran.expect(0);
+        assert!(trace.iter().any(|line| line.contains(file)), "{trace:#?}");
+        assert_eq!(forbidden(&trace), Vec::<&String>::new());
+    }
+    assert_eq!(snapshot(bed.folder()), before);
+}
