@@ -65,6 +65,7 @@ impl Case<'_> {
         let signed = self.receipt(&workspace, &["run", "--sign"], 0)?;
         judged("pipeline", self.recomputes(&workspace, &signed)?);
         judged("archive", self.archive(&workspace, &signed)?);
+        judged("statement", self.statement(&workspace, &signed)?);
         judged("tampered receipt", self.tampered(&workspace, &signed)?);
         let cached = self.receipt(&workspace, &["run", "--sign"], 0)?;
         judged("cached pipeline", self.recomputes(&workspace, &cached)?);
@@ -164,6 +165,32 @@ impl Case<'_> {
             "signature,linkage".as_ref(),
             "--archive".as_ref(),
             archive.as_os_str(),
+        ];
+        self.judged(workspace, &words, 0)
+    }
+
+    /// The judge accepts the statement of a receipt, and the files that it lists.
+    fn statement(&self, workspace: &Path, receipt: &Path) -> Result<Option<String>> {
+        let statement = workspace.join("receipt.intoto.json");
+        let words: [&OsStr; 7] = [
+            "export".as_ref(),
+            "--format".as_ref(),
+            "in-toto".as_ref(),
+            "--receipt".as_ref(),
+            receipt.as_os_str(),
+            "--output".as_ref(),
+            statement.as_os_str(),
+        ];
+        said(&start(self.maker, workspace, &words)?, &words, 0)?;
+        let words = [
+            "import".as_ref(),
+            statement.as_os_str(),
+            "--format".as_ref(),
+            "in-toto".as_ref(),
+            "--artifact-root".as_ref(),
+            workspace.as_os_str(),
+            "--require".as_ref(),
+            "signature,artifacts".as_ref(),
         ];
         self.judged(workspace, &words, 0)
     }
