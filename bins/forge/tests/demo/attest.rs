@@ -8,14 +8,13 @@ use serde_json::Value;
 
 use crate::user::{Home, processes_with, signal, wait_until};
 
-/// The whole about receipts, with a program named `sed` that the pipeline meets instead of the
-/// system's.
-fn with_sed(home: &Home, script: &str) -> Command {
+/// The whole about receipts, with a program that shells meet instead of the system's.
+fn with(home: &Home, program: &str, script: &str) -> Command {
     let mark = home.mark();
     fs::create_dir(&mark).unwrap();
-    let sed = format!("{mark}/sed");
-    fs::write(&sed, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&sed, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{mark}/{program}");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = home.command(&["demo", "--part", "attest"]);
     command.env("PATH", format!("{mark}:/usr/local/bin:/usr/bin:/bin"));
     command
@@ -119,7 +118,9 @@ fn a_kept_workspace_is_one_to_go_on_with() {
 #[test]
 fn a_command_that_ends_otherwise_ends_the_whole() {
     let home = Home::new();
-    let output = with_sed(&home, "echo broken >&2; exit 3").output().unwrap();
+    let output = with(&home, "mkdir", "echo broken >&2; exit 3")
+        .output()
+        .unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(
@@ -133,9 +134,9 @@ fn a_command_that_ends_otherwise_ends_the_whole() {
     assert!(output.stdout.is_empty());
     home.is_clean();
 
-    // A pipeline that succeeds and makes something else is found out too.
+    // What a command says is looked at too.
     let home = Home::new();
-    let output = with_sed(&home, "echo the total is 41").output().unwrap();
+    let output = with(&home, "cat", "echo the total is 41").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("expected the total is 42"), "{err}");
@@ -146,7 +147,7 @@ fn a_command_that_ends_otherwise_ends_the_whole() {
 fn an_interrupt_of_the_pipeline_leaves_nothing() {
     for name in ["-INT", "-TERM"] {
         let home = Home::new();
-        let mut demo = with_sed(&home, "sleep 600")
+        let mut demo = with(&home, "mkdir", "sleep 600")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -317,6 +317,15 @@ mod help {
             assert!(first.contains(heading), "{heading}");
         }
         assert!(!first.contains("__gate"));
+        // Shells offer the parts that can be shown, and none of the hidden names.
+        for kind in ["completion-bash", "completion-fish", "completion-zsh"] {
+            let (code, text, _) = home.run(&["--generate", kind]);
+            assert_eq!(code, 0, "{kind}");
+            assert!(text.contains("attest") && text.contains("forge"), "{kind}");
+            for hidden in ["backplane", "__attest", "__gate"] {
+                assert!(!text.contains(hidden), "{kind}: {hidden}");
+            }
+        }
     }
 
     #[test]

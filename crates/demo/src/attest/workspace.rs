@@ -31,7 +31,7 @@ steps:
     outputs: [out/total.txt]
   report:
     needs: [sum]
-    run: sed 's/^/the total is /' out/total.txt > out/report.txt
+    run: read sum < out/total.txt && echo \"the total is $sum\" > out/report.txt
     inputs: [out/total.txt]
     outputs: [out/report.txt]
 ";
@@ -186,7 +186,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("\n   report  sed") && text.contains("\n   build   "),
+            text.contains("\n   report  read sum") && text.contains("\n   build   "),
             "{text}"
         );
         for line in text.lines() {
