@@ -14,6 +14,8 @@ mod imports;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod vectors;
