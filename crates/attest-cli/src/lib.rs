@@ -9,6 +9,7 @@ mod commands;
 mod delivered;
 mod difference;
 mod elsewhere;
+mod new_file;
 mod places;
 mod prerequisite;
 mod receipt_file;

@@ -483,3 +483,26 @@ fn the_ledger_beside_the_receipt_is_the_one_that_is_meant() {
     let named = [args.as_slice(), &["--state-dir", "."]].concat();
     elsewhere.attest(&named).expect(1).says("not complete");
 }
+
+#[test]
+fn nothing_is_written_over_what_is_no_file() {
+    let bed = built();
+    nix::unistd::mkfifo(&bed.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    bed.write("real", "old");
+    std::os::unix::fs::symlink("real", bed.path("link")).unwrap();
+    for (output, code) in [("pipe", 2), ("src", 2), ("absent/x", 2), ("link", 0)] {
+        let args = [
+            "causal",
+            "export",
+            "--receipt",
+            "receipt.yaml",
+            "-o",
+            output,
+        ];
+        bed.attest(&args).expect(code);
+        exported(&bed, &["-o", output]).expect(code);
+    }
+    let still = |name: &str| std::fs::symlink_metadata(bed.path(name)).unwrap();
+    assert!(!still("pipe").is_file() && still("src").is_dir() && still("link").is_symlink());
+    assert!(bed.read("real").starts_with("{\"payload\""));
+}

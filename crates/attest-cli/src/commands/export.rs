@@ -19,12 +19,12 @@ use keys::{KeysError, Signer};
 use super::format::in_toto;
 use super::run::version;
 use crate::delivered::Folder;
+use crate::new_file;
 use crate::places::{Workspace, keys_error};
 use crate::prerequisite::{self, Rule};
 use crate::receipt_file;
 use crate::trust_files;
 
-const MODE: u32 = 0o644;
 /// Files that are told by name.
 const TOLD: usize = 4;
 
@@ -201,9 +201,7 @@ impl Export {
         {
             None => ui.raw(envelope),
             Some(path) => {
-                safe_fs::write_atomic(path, envelope, MODE).map_err(|error| {
-                    CliError::operation(error).because("the envelope cannot be written")
-                })?;
+                new_file::write(path, envelope, "envelope")?;
                 ui.data(visible(&path.display().to_string()))
             }
         }

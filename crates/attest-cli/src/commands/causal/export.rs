@@ -12,9 +12,8 @@ use clap::Args;
 use cli_shell::{CliError, Ui, exit, visible};
 
 use super::files::{self, Place};
-use crate::receipt_file;
+use crate::{new_file, receipt_file};
 
-const MODE: u32 = 0o644;
 /// Ids and reasons that are told one by one.
 const TOLD: usize = 4;
 
@@ -62,8 +61,7 @@ impl Export {
         }
         let archive = archive::write(&parts).map_err(CliError::operation)?;
         self.judge(&archive, &receipt)?;
-        safe_fs::write_atomic(&self.output, &archive, MODE)
-            .map_err(|error| CliError::operation(error).because("the archive cannot be written"))?;
+        new_file::write(&self.output, &archive, "archive")?;
         ui.data(visible(&self.output.display().to_string()))?;
         Ok(exit::ok())
     }
