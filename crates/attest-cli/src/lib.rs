@@ -15,6 +15,7 @@ mod prerequisite;
 mod receipt_file;
 mod receipt_text;
 mod signing;
+mod stamping;
 mod trust_files;
 
 use std::ffi::OsString;

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use attest_verify::trust::Trust;
 use clap::Args;
 use cli_shell::{CliError, env};
-use keys::{KeyDir, KeysError, Signer, TrustDir};
+use keys::{KeyDir, KeysError, Signer, TrustDir, load_trust};
 
 /// The variable that names another folder of private keys.
 const KEYS_VARIABLE: &str = "ATTEST_KEYS_DIR";
@@ -36,6 +37,11 @@ impl Workspace {
     /// Returns the trust store.
     pub(crate) fn trust(&self) -> TrustDir {
         TrustDir::of_workspace(self.path())
+    }
+
+    /// Reads the trust store.
+    pub(crate) fn load_trust(&self) -> Trust {
+        load_trust(self.trust().path(), Some(&self.keys()))
     }
 
     /// Chooses the key to sign with and loads it.

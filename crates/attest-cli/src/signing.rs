@@ -1,9 +1,13 @@
 //! The key that signs, found in the workspace's folder of keys when it is needed.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use attest_engine::run::{LoadKey, RunError, SigningKey};
-use keys::{KeyDir, KeysError, Signer, TrustDir};
+use cli_shell::{CliError, Ui};
+use keys::{KeyDir, KeysError, Signer, TrustDir, load_trust};
+
+use crate::stamping::{Stamping, Wish};
 
 /// Where the key is, and which one is meant.
 #[derive(Debug)]
@@ -11,6 +15,7 @@ pub(crate) struct KeyChoice<'a> {
     keys: KeyDir,
     trust: TrustDir,
     choice: Option<&'a str>,
+    stamping: Option<Rc<Stamping<'a>>>,
 }
 
 impl<'a> KeyChoice<'a> {
@@ -20,7 +25,23 @@ impl<'a> KeyChoice<'a> {
             keys: KeyDir::open(workspace, chosen.as_deref()),
             trust: TrustDir::of_workspace(workspace),
             choice,
+            stamping: None,
         }
+    }
+
+    /// Has the signatures of receipts stamped.
+    pub(crate) fn stamped(mut self, wish: &'a Wish, ui: &'a Ui) -> Self {
+        let (keys, trust) = (self.keys.clone(), self.trust.clone());
+        self.stamping = wish.authority().map(|authority| {
+            let trust = move || load_trust(trust.path(), Some(&keys));
+            Rc::new(Stamping::new(authority, ui, trust))
+        });
+        self
+    }
+
+    /// Returns why a signature was not stamped, if it was to be, once.
+    pub(crate) fn unstamped(&self) -> Option<CliError> {
+        self.stamping.as_ref().and_then(|it| it.failure())
     }
 }
 
@@ -34,21 +55,31 @@ impl LoadKey for KeyChoice<'_> {
         Err(RunError::Key(KeysError::NoKeys { folder }.into()))
     }
 
-    fn load(&self) -> Result<Box<dyn SigningKey>, RunError> {
+    fn load(&self) -> Result<Box<dyn SigningKey + '_>, RunError> {
         let signer = self.keys.signer(&self.trust, self.choice);
         let signer = signer.map_err(|error| RunError::Key(error.into()))?;
-        Ok(Box::new(Loaded(signer)))
+        Ok(Box::new(Loaded {
+            signer,
+            stamping: self.stamping.clone(),
+        }))
     }
 }
 
-struct Loaded(Signer);
+struct Loaded<'a> {
+    signer: Signer,
+    stamping: Option<Rc<Stamping<'a>>>,
+}
 
-impl SigningKey for Loaded {
+impl SigningKey for Loaded<'_> {
     fn public_hex(&self) -> String {
-        self.0.public().hex()
+        self.signer.public().hex()
     }
 
     fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.0.sign(message)
+        self.signer.sign(message)
+    }
+
+    fn stamp(&self, signature: &[u8; 64]) -> Option<String> {
+        self.stamping.as_ref()?.try_stamp(signature)
     }
 }

@@ -60,6 +60,18 @@ pub fn encoded(token: &[u8]) -> String {
     STANDARD.encode(token)
 }
 
+/// Returns the bytes of a receipt's signature, which a token covers.
+#[must_use]
+pub fn signature_of(receipt: &Receipt) -> Option<[u8; 64]> {
+    crate::signature::bytes_64(receipt.signature.as_deref()?)
+}
+
+/// Tells whether a token's time lies further ahead of now than clocks differ.
+#[must_use]
+pub fn is_from_the_future(time: Time, now: Time) -> bool {
+    is_ahead(time, now)
+}
+
 fn decoded(text: &str) -> Result<Vec<u8>, String> {
     // Before anything of that size is made; base64 is four characters for three bytes.
     if text.len() / 4 * 3 > Token::MAX_BYTES + 3 {

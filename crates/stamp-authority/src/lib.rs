@@ -16,7 +16,7 @@ pub use certificates::{Ca, Identity, TIME_STAMPING, Wanted};
 pub use cms::cert::CertificateChoices;
 pub use cms::signed_data::{SignedData, SignerIdentifier, SignerInfo};
 pub use token::{
-    Accuracy, EssCertId, EssCertIdV2, IssuerSerial, MessageImprint, SigningCertificate,
+    Accuracy, EssCertId, EssCertIdV2, IssuerSerial, MessageImprint, Request, SigningCertificate,
     SigningCertificateV2, Stamper, Statement, algorithm, attribute, octets, oid, response, sha_1,
     shown_time,
 };

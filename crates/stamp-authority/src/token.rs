@@ -177,6 +177,15 @@ impl<'a> Stamper<'a> {
         }
     }
 
+    /// An honest statement that answers a request.
+    #[must_use]
+    pub fn for_request(identity: &'a Identity, request: &[u8], time: &str) -> Self {
+        let request = Request::read(request);
+        let mut stamper = Self::new(identity, b"", time).answering(request.nonce);
+        stamper.statement.imprint = request.imprint;
+        stamper
+    }
+
     /// Copies the nonce of a request.
     #[must_use]
     pub fn answering(mut self, nonce: Option<Int>) -> Self {
@@ -308,4 +317,31 @@ pub fn sha_1(bytes: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn octets(bytes: &[u8]) -> OctetString {
     OctetString::new(bytes).expect("bytes")
+}
+
+/// A request, as the authority reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Sequence)]
+pub struct Request {
+    /// 1
+    pub version: u8,
+    /// What is to be stamped.
+    pub imprint: MessageImprint,
+    /// What the answer repeats.
+    pub nonce: Option<Int>,
+    /// Whether the answer is to have the certificate.
+    #[asn1(default = "Default::default")]
+    pub certificate: bool,
+}
+
+impl Request {
+    /// Reads a request, and requires what every request of ours has.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Self {
+        let request = Self::from_der(bytes).expect("a request");
+        assert_eq!(request.version, 1, "the version of the protocol");
+        assert!(request.certificate, "the certificate is asked for");
+        assert!(request.nonce.is_some(), "the answer is tied to the request");
+        assert_eq!(request.imprint.hashed_message.as_bytes().len(), 32);
+        request
+    }
 }

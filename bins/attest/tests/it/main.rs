@@ -5,6 +5,8 @@
 )]
 
 #[cfg(test)]
+mod authority;
+#[cfg(test)]
 mod bed;
 #[cfg(test)]
 mod capsule;
@@ -32,6 +34,8 @@ mod run;
 mod show;
 #[cfg(test)]
 mod sign;
+#[cfg(test)]
+mod timestamp;
 #[cfg(test)]
 mod traced;
 #[cfg(test)]

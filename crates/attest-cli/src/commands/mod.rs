@@ -17,6 +17,7 @@ mod run;
 mod show;
 mod sign;
 mod through;
+mod timestamp;
 mod verify;
 
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ pub enum Commands {
     Diff(diff::Diff),
     /// Sign a receipt that was made elsewhere, without running anything
     Sign(sign::Sign),
+    /// Have the signature of a receipt timestamped by an authority
+    Timestamp(timestamp::Timestamp),
     /// Make, list, export, import and revoke keys
     Keys(keys::Keys),
     /// Hash the files that a step declares, as a receipt would have it
@@ -59,6 +62,7 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Run(run) => run.run(ui),
         Commands::Verify(verify) => verify.run(ui),
         Commands::Sign(sign) => sign.run(ui),
+        Commands::Timestamp(timestamp) => timestamp.run(ui),
         Commands::Keys(keys) => keys.run(ui),
         Commands::Hash(hash) => hash.run(ui),
         Commands::Show(show) => show.run(ui),

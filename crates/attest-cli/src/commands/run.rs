@@ -13,6 +13,8 @@ use attest_engine::output::Record;
 use clap::{Args, ValueEnum};
 use cli_shell::{CliError, Ui};
 
+use crate::stamping::Wish;
+
 pub(crate) use pipeline::{block_on, version, wrapper};
 
 /// What to run, and what to keep of it.
@@ -27,6 +29,8 @@ pub struct Run {
     /// The key to sign with, by its id [default: the only one there is]
     #[arg(long, value_name = "ID")]
     key: Option<String>,
+    #[command(flatten)]
+    wish: Wish,
     /// Build twice, in two copies of the workspace, and compare what was made
     #[arg(long)]
     check_reproducibility: bool,

@@ -14,7 +14,9 @@ use clap::Args;
 use cli_shell::{CliError, Ui, clock, exit, visible};
 
 use crate::places::Workspace;
+use crate::prerequisite;
 use crate::receipt_file::{self, FileError};
+use crate::stamping::{Stamping, Wish};
 
 /// The mode of a receipt that is written to a new place.
 const MODE: u32 = 0o644;
@@ -33,20 +35,28 @@ pub struct Sign {
     output: Option<PathBuf>,
     #[command(flatten)]
     workspace: Workspace,
+    #[command(flatten)]
+    wish: Wish,
 }
 
 impl Sign {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        prerequisite::check(&self.wish.rules(true))?;
         let bytes = receipt_file::bytes(&self.receipt)?;
         let mut receipt = self.judged(&bytes)?;
         // Last, so that the key is in memory for as short as can be.
         let signer = self.workspace.signer(self.key.as_deref())?;
-        receipt.signature = Some(hex(&signer.sign(&receipt.signing_bytes())));
+        let signature = signer.sign(&receipt.signing_bytes());
+        receipt.signature = Some(hex(&signature));
         receipt.signer_public_key = Some(signer.public().hex());
         drop(signer);
+        if let Some(authority) = self.wish.authority() {
+            let stamping = Stamping::new(authority, ui, || self.workspace.load_trust());
+            receipt.timestamp_token = Some(stamping.stamp(&signature)?);
+        }
         let text = receipt.to_yaml().map_err(CliError::operation)?;
         let destination = self.output.as_ref().unwrap_or(&self.receipt);
-        write(destination, text.as_bytes())?;
+        write(destination, text.as_bytes(), "the signed receipt")?;
         ui.data(visible(&destination.display().to_string()))?;
         Ok(exit::ok())
     }
@@ -89,7 +99,7 @@ impl Sign {
 }
 
 /// That bytes are no receipt is the honest no of this command, whatever else they are.
-fn refused(error: FileError) -> CliError {
+pub(super) fn refused(error: FileError) -> CliError {
     match error {
         FileError::Document { .. } => CliError::no(error),
         other => other.into(),
@@ -97,7 +107,7 @@ fn refused(error: FileError) -> CliError {
 }
 
 /// Replaces the file as a whole. A link leads to the file that is replaced, and its mode stays.
-fn write(destination: &Path, bytes: &[u8]) -> Result<(), CliError> {
+pub(super) fn write(destination: &Path, bytes: &[u8], what: &str) -> Result<(), CliError> {
     let (path, mode) = match fs_err::canonicalize(destination) {
         Ok(path) => {
             let mode = fs_err::metadata(&path).map(|found| found.permissions().mode());
@@ -106,5 +116,5 @@ fn write(destination: &Path, bytes: &[u8]) -> Result<(), CliError> {
         Err(_) => (destination.to_owned(), MODE),
     };
     safe_fs::write_atomic(&path, bytes, mode)
-        .map_err(|error| CliError::operation(error).because("the signed receipt cannot be written"))
+        .map_err(|error| CliError::operation(error).because(format!("{what} cannot be written")))
 }

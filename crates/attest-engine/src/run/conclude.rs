@@ -67,8 +67,10 @@ pub fn conclude(
     if let Some(signing) = closing.signing {
         let key = signing.load()?;
         ledger::sign(&mut events, &*key);
-        receipt.signature = Some(hex(&key.sign(&receipt.signing_bytes())));
+        let signature = key.sign(&receipt.signing_bytes());
+        receipt.signature = Some(hex(&signature));
         receipt.signer_public_key = Some(key.public_hex());
+        receipt.timestamp_token = key.stamp(&signature);
     }
     let text = receipt.to_yaml().map_err(|source| RunError::Internal {
         what: "cannot write the receipt as YAML",

@@ -93,6 +93,9 @@ pub enum RunError {
     /// The signing key cannot be used.
     #[error("cannot load the signing key")]
     Key(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The receipt is there, and nobody stamped its signature.
+    #[error("the receipt has no timestamp, and `attest timestamp` can still add one")]
+    Unstamped(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A file of the state cannot be written.
     #[error("cannot write {what}")]
     Write {

@@ -117,7 +117,7 @@ pub trait LoadKey {
     ///
     /// # Errors
     /// Why there is none that may sign.
-    fn load(&self) -> Result<Box<dyn SigningKey>, RunError>;
+    fn load(&self) -> Result<Box<dyn SigningKey + '_>, RunError>;
 }
 
 /// A key that signs.
@@ -126,4 +126,11 @@ pub trait SigningKey {
     fn public_hex(&self) -> String;
     /// Signs a message.
     fn sign(&self, message: &[u8]) -> [u8; 64];
+    /// Has the signature of a receipt timestamped, if that is wanted, and returns the token as
+    /// receipts carry it. A receipt is written without one too: what it records is not to be had
+    /// again, and a stamp is. Whoever wanted one says that there is none.
+    fn stamp(&self, signature: &[u8; 64]) -> Option<String> {
+        let _ = signature;
+        None
+    }
 }

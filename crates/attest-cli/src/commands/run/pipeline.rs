@@ -29,6 +29,7 @@ use crate::signing::KeyChoice;
 const PIPELINE: &str = "attest.yaml";
 /// How many lines of a failed step's output are shown again at the end.
 const TAIL: usize = 20;
+const UNSTAMPED: &str = "the receipt has no timestamp, and `attest timestamp` can still add one";
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(120);
 
@@ -39,7 +40,7 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
     let state = State::choose(&workspace, state_dir, variable.as_deref());
     state.prepare().map_err(|error| failed(error.into()))?;
     let file = arguments.pipeline.as_deref().unwrap_or(Path::new(PIPELINE));
-    let signing = KeyChoice::new(&workspace, arguments.key.as_deref());
+    let signing = KeyChoice::new(&workspace, arguments.key.as_deref()).stamped(&arguments.wish, ui);
     let options = RunOptions {
         pipeline: run::load(file).map_err(failed)?,
         pipeline_path: within(file, &workspace),
@@ -55,10 +56,14 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         now: || Time::from(cli_shell::clock::now()),
         cancel: CancellationToken::new(),
     };
-    if arguments.check_reproducibility {
-        check(ui, &options)
+    let code = if arguments.check_reproducibility {
+        check(ui, &options)?
     } else {
-        build(ui, &options)
+        build(ui, &options)?
+    };
+    match signing.unstamped() {
+        None => Ok(code),
+        Some(error) => Err(error.because(UNSTAMPED)),
     }
 }
 

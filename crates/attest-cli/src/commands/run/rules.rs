@@ -24,6 +24,7 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
         met: !wrapped.wrap,
         why,
     };
+    prerequisite::check(&run.wish.rules(run.sign))?;
     prerequisite::check(&[
         Rule {
             option: "--key",

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use attest_engine::hooks::NoHooks;
 use attest_engine::layout::State;
-use attest_engine::run::{Environment, Place};
+use attest_engine::run::{Environment, Place, RunError};
 use attest_engine::step::Input;
 use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
 use attest_receipt::time::Time;
@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         Some(folder) => current_folder()?.join(folder),
         None => current_folder()?,
     };
-    let signing = KeyChoice::new(&workspace, arguments.key.as_deref());
+    let signing = KeyChoice::new(&workspace, arguments.key.as_deref()).stamped(&arguments.wish, ui);
     let options = WrapOptions {
         state: state(arguments, &workspace),
         name: wrapped.name.clone().unwrap_or_default(),
@@ -51,9 +51,13 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         cancel: CancellationToken::new(),
     };
     let through = Through::new(ui);
-    let outcome = block_on(&|| {}, &options.cancel, async {
+    let mut outcome = block_on(&|| {}, &options.cancel, async {
         wrap::run(&options, &through, &mut NoHooks).await
     })?;
+    if let (Some(error), None) = (signing.unstamped(), &outcome.failure) {
+        let error = error.messages().join(": ");
+        outcome.failure = Some(RunError::Unstamped(error.into()).into());
+    }
     tell(ui, wrapped.report.as_ref(), outcome)
 }
 

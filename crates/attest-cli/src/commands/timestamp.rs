@@ -1,0 +1,69 @@
+//! `timestamp RECEIPT`: has the signature of a receipt stamped by an authority that no signer
+//! controls. Nothing else of the receipt changes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use attest_receipt::receipt::Receipt;
+use attest_verify::timestamp::signature_of;
+use clap::Args;
+use cli_shell::{CliError, Ui, exit, visible};
+use timestamp_http::TsaUrl;
+
+use super::sign::{refused, write};
+use crate::places::Workspace;
+use crate::receipt_file;
+use crate::stamping::Stamping;
+
+/// What to stamp, by whom, and where to put it.
+#[derive(Debug, Clone, Args)]
+pub struct Timestamp {
+    /// The signed receipt
+    #[arg(value_name = "RECEIPT")]
+    receipt: PathBuf,
+    /// The RFC 3161 timestamp authority to ask: https, or http on this machine
+    #[arg(long, value_name = "URL")]
+    tsa: TsaUrl,
+    /// Write the receipt here instead of in place
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    workspace: Workspace,
+}
+
+impl Timestamp {
+    pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let bytes = receipt_file::bytes(&self.receipt)?;
+        let mut receipt = receipt_file::parse(&self.receipt, &bytes).map_err(refused)?;
+        let signature = self.signature(&receipt)?;
+        let stamping = Stamping::new(&self.tsa, ui, || self.workspace.load_trust());
+        receipt.timestamp_token = Some(stamping.stamp(&signature)?);
+        let text = receipt.to_yaml().map_err(CliError::operation)?;
+        let destination = self.output.as_ref().unwrap_or(&self.receipt);
+        write(destination, text.as_bytes(), "the timestamped receipt")?;
+        ui.data(visible(&destination.display().to_string()))?;
+        Ok(exit::ok())
+    }
+
+    /// Refuses what has no use for a stamp: exit code 1.
+    fn signature(&self, receipt: &Receipt) -> Result<[u8; 64], CliError> {
+        let no = |why: String| {
+            let name = visible(&self.receipt.display().to_string());
+            Err(CliError::no(why).because(format!("refusing to timestamp `{name}`")))
+        };
+        if receipt.timestamp_token.is_some() {
+            return no("it already carries a timestamp, which is not replaced".to_owned());
+        }
+        if let Err(why) = attest_verify::signature_holds(receipt) {
+            return no(why);
+        }
+        let problems = receipt.problems();
+        if !problems.is_empty() {
+            return no(problems.join("; "));
+        }
+        match signature_of(receipt) {
+            Some(signature) => Ok(signature),
+            None => no("its signature is malformed".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Asking an authority over HTTP on this machine.
+
+#[cfg(test)]
+mod exchange;
