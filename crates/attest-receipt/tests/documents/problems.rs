@@ -95,8 +95,8 @@ fn a07_a_steps_name_stands_once() {
 #[test]
 fn a08_names_that_look_alike_are_different_steps() {
     for (one, other) in [
-        ("build", "bui\u{217c}d"),
-        ("caf\u{e9}", "cafe\u{301}"),
+        ("lint", "\u{217c}int"),
+        ("\u{e9}", "e\u{301}"),
         ("a", "\u{430}"),
         ("a", "A"),
         ("a", "a "),

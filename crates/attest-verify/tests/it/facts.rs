@@ -131,7 +131,7 @@ fn a32_a_tag_is_no_digest_of_a_capsule() {
 
 #[test]
 fn a08_names_that_look_alike_are_different_names() {
-    let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}");
+    let (composed, decomposed) = ("\u{e9}", "e\u{301}");
     let mut two = receipt();
     two.steps = vec![step(composed), step(decomposed)];
     let two = signed(two);
