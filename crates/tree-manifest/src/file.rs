@@ -73,7 +73,7 @@ pub(crate) fn open(
     buffer: &mut [u8],
 ) -> Result<Opened, ManifestError> {
     let (fd, before) = folder.open_file(name, path)?;
-    let length = u64::try_from(before.st_size).unwrap_or(0);
+    let length = length(&before);
     if length >= LARGE {
         return Ok(Opened::Large(Box::new(Large {
             path: path.to_owned(),
@@ -82,29 +82,44 @@ pub(crate) fn open(
             before,
         })));
     }
+    at_once(&fd, &before, path, buffer).map(Opened::Done)
+}
+
+/// Hashes a file that one thread reads.
+fn at_once(
+    fd: &OwnedFd,
+    before: &Stat,
+    path: &str,
+    buffer: &mut [u8],
+) -> Result<Hash, ManifestError> {
+    let length = length(before);
     // One byte more is asked for than should be there: a read that comes back short has seen the end.
     let whole = usize::try_from(length + 1)
         .ok()
         .and_then(|length| buffer.get_mut(..length));
     match whole {
         Some(space) => {
-            let filled = fill(&fd, space, 1, 0, path)?;
+            let filled = fill(fd, space, 1, 0, path)?;
             if filled + 1 != space.len() {
                 return Err(changed(path));
             }
-            let bytes = space.get(..filled).unwrap_or_default();
-            Ok(Opened::Done(blake3::hash(bytes)))
+            still_the_same(fd, before, path)?;
+            Ok(blake3::hash(space.get(..filled).unwrap_or_default()))
         }
         None => {
             let mut hasher = Hasher::new();
-            let read = update(&mut hasher, &fd, 0, length + 1, buffer, path)?;
+            let read = update(&mut hasher, fd, 0, length + 1, buffer, path)?;
             if read != length {
                 return Err(changed(path));
             }
-            still_the_same(&fd, &before, path)?;
-            Ok(Opened::Done(hasher.finalize()))
+            still_the_same(fd, before, path)?;
+            Ok(hasher.finalize())
         }
     }
+}
+
+fn length(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 impl Large {
@@ -183,11 +198,23 @@ fn fill(
     Ok(filled)
 }
 
+/// Refuses a file that is not what it was before it was read. The time of its last change counts
+/// too, since that of its content can be set back.
 fn still_the_same(fd: &OwnedFd, before: &Stat, path: &str) -> Result<(), ManifestError> {
     let now = fstat(fd).map_err(|errno| ManifestError::io("examine", path, errno))?;
-    let same = (now.st_size, now.st_mtime, now.st_mtime_nsec)
-        == (before.st_size, before.st_mtime, before.st_mtime_nsec);
-    if same { Ok(()) } else { Err(changed(path)) }
+    if state(&now) == state(before) {
+        Ok(())
+    } else {
+        Err(changed(path))
+    }
+}
+
+fn state(stat: &Stat) -> impl Eq {
+    (
+        (stat.st_dev, stat.st_ino, stat.st_size),
+        (stat.st_mtime, stat.st_mtime_nsec),
+        (stat.st_ctime, stat.st_ctime_nsec),
+    )
 }
 
 fn changed(path: &str) -> ManifestError {
@@ -195,3 +222,6 @@ fn changed(path: &str) -> ManifestError {
         path: path.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
