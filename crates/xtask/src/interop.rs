@@ -5,6 +5,7 @@
 
 mod case;
 mod pipeline;
+mod stamped;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,6 +90,10 @@ fn compare(root: &Path, original: &Path) -> Result<Verdict> {
                 .map(|finding| format!("{direction}: {finding}")),
         );
     }
+    let programs = [original, ours.as_path()];
+    let (count, found) = stamped::run(root, programs, &folder.join("stamped"))?;
+    cases += count;
+    findings.extend(found);
     for seed in 0..ROUNDS {
         cases += 1;
         let round = folder.join(format!("round-{seed}"));

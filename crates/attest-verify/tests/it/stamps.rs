@@ -3,7 +3,7 @@
 use attest_receipt::receipt::Receipt;
 use attest_verify::timestamp::encoded;
 use attest_verify::trust::{AUTHORITIES, Trust, TrustStore};
-use attest_verify::{CheckName, Outcome, Requirement, Status};
+use attest_verify::{CheckName, Outcome, Requirement, Status, verify};
 use stamp_authority::{Ca, Identity, Stamper, Wanted};
 
 use crate::common::{check, fails, judge, key, options, passes, public, receipt, signed, time};
@@ -207,4 +207,56 @@ fn a29_a_token_from_the_future_is_refused_beyond_what_clocks_differ() {
     passes(&judge(&acme.stamped("20261201120000Z"), &trust, &options));
     let outcome = judge(&acme.stamped("20261201120001Z"), &trust, &options);
     fails(&outcome, CheckName::Timestamp, "more than a day ahead");
+}
+
+/// The stamped receipt of the original, and the store that it counts by.
+fn vector() -> (String, Trust) {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/stamped");
+    let trust = folder.join("trust");
+    let mut files = Vec::new();
+    for (folder, prefix) in [(trust.clone(), ""), (trust.join("tsa"), AUTHORITIES)] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
+                files.push((name, std::fs::read(entry.path()).unwrap()));
+            }
+        }
+    }
+    let store = TrustStore::from_files(files).unwrap();
+    let receipt = std::fs::read_to_string(folder.join("receipt.yaml")).unwrap();
+    (receipt, Trust::Store(store.into()))
+}
+
+#[test]
+fn a_receipt_of_the_original_with_an_openssl_token_passes() {
+    let (text, trust) = vector();
+    let mut options = options();
+    options.require = vec![Requirement::Timestamp, Requirement::Signature];
+    let outcome = verify(text.as_bytes(), &trust, &options, None).unwrap();
+    assert!(outcome.passed(), "{outcome:?}");
+    assert_eq!(
+        detail(&outcome),
+        "signature timestamped 2026-11-30T21:32:25Z by Stamp Signer rsa2048"
+    );
+}
+
+#[test]
+fn a_change_of_any_character_of_a_token_is_refused() {
+    let (text, trust) = vector();
+    let at = text.find("timestamp_token: ").unwrap() + "timestamp_token: ".len();
+    let length = text[at..].find('\n').unwrap();
+    for position in at..at + length {
+        let old = text.as_bytes()[position];
+        let mut changed = text.clone().into_bytes();
+        changed[position] = if old == b'A' { b'B' } else { b'A' };
+        let outcome = verify(&changed, &trust, &options(), None).unwrap();
+        assert_eq!(
+            check(&outcome, CheckName::Timestamp).status,
+            Status::Fail,
+            "character {}",
+            position - at
+        );
+        assert!(!outcome.passed());
+    }
 }
