@@ -1,9 +1,12 @@
 //! A timestamp authority on this machine, for as long as the test runs.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
 
-use stamp_authority::{Ca, Identity, Stamper, Wanted, response};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use stamp_authority::{Ca, Identity, Stamper, Wanted, rcgen, response};
 
 use crate::bed::Bed;
 
@@ -44,6 +47,41 @@ impl Tsa {
         Self { url, ca_pem }
     }
 
+    /// One that speaks TLS, and the certificate that it is reached by, in PEM.
+    pub(crate) fn over_tls(time: &'static str) -> (Self, String) {
+        let ca = Ca::honest("Acme CA");
+        let ca_pem = ca.identity.pem.clone();
+        let identity = ca.issue(&Wanted::stamper("Acme Stamps"));
+        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let pem = own.cert.pem();
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+        let chain = vec![CertificateDer::from(own.cert.der().to_vec())];
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let connection = ServerConnection::new(config.clone()).unwrap();
+                let mut stream = StreamOwned::new(connection, stream.unwrap());
+                if let Some(request) = read(&mut stream) {
+                    let token = Stamper::for_request(&identity, &request, time).token();
+                    drop(stream.write_all(&granted(&token)));
+                    stream.conn.send_close_notify();
+                    drop(stream.flush());
+                }
+            }
+        });
+        let url = format!("https://localhost:{port}/tsr");
+        (Self { url, ca_pem }, pem)
+    }
+
     /// Pins the authority in a workspace.
     pub(crate) fn pin(&self, bed: &Bed) {
         bed.write("acme.pem", &self.ca_pem);
@@ -72,7 +110,7 @@ pub(crate) fn reply(head: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
+fn read(stream: &mut impl Read) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
         let mut part = [0; 4096];

@@ -54,6 +54,11 @@ impl Bed {
         bed
     }
 
+    /// Copies a folder into this one.
+    pub(crate) fn copy_in(&self, name: &str, from: &Path) {
+        copy(from, &self.path(name));
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -129,6 +134,11 @@ pub(crate) fn ran(command: &mut Command) -> Ran {
 /// The receipts that the original made.
 pub(crate) fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/attest-receipt/tests/vectors")
+}
+
+/// A receipt with a timestamp token, and the trust store that it counts by.
+pub(crate) fn stamped() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/attest-verify/tests/vectors/stamped")
 }
 
 fn copy(from: &Path, to: &Path) {

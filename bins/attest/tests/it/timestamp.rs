@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use stamp_authority::{Identity, Stamper, der};
 
 use crate::authority::{SHOWN, TIME, Tsa, granted, nobody, reply};
-use crate::bed::{Bed, Ran, snapshot};
+use crate::bed::{Bed, Ran, ran, snapshot};
 
 const RECEIPT: &str = "r3_unsigned.yaml";
 
@@ -267,6 +267,42 @@ fn without_a_pinned_authority_there_is_a_warning_and_verify_refuses() {
     assert!(ran.out.contains(says), "{}", ran.out);
     tsa.pin(&bed);
     bed.attest(&["verify", RECEIPT]).expect(0);
+}
+
+#[test]
+fn over_tls_the_authority_proves_who_it_is() {
+    let (bed, (tsa, pem)) = (bed(), Tsa::over_tls(TIME));
+    tsa.pin(&bed);
+    bed.write("roots.pem", &pem);
+    bed.write(
+        "other.pem",
+        &stamp_authority::Ca::honest("Other").identity.pem,
+    );
+    let before = snapshot(bed.folder());
+    let stamp_by = |roots: &str| {
+        let mut program = bed.program(&["timestamp", RECEIPT, "--tsa", &tsa.url]);
+        ran(program.env("SSL_CERT_FILE", bed.path(roots)))
+    };
+    let told = stamp_by("other.pem").expect(2);
+    assert!(told.err.contains("certificate"), "{}", told.err);
+    // Without TLS there is nobody to talk to.
+    let plain = tsa.url.replace("https:", "http:");
+    stamp(&bed, &plain).expect(2).says("cannot reach");
+    assert_eq!(snapshot(bed.folder()), before);
+    stamp_by("roots.pem").expect(0);
+    bed.attest(&["verify", "--require", "timestamp", RECEIPT])
+        .expect(0);
+}
+
+#[test]
+fn a_proxy_is_not_asked_about_this_machine() {
+    let (bed, tsa) = (bed(), Tsa::at(TIME));
+    tsa.pin(&bed);
+    let mut program = bed.program(&["timestamp", RECEIPT, "--tsa", &tsa.url]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        program.env(name, nobody());
+    }
+    ran(&mut program).expect(0);
 }
 
 #[test]

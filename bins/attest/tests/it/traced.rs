@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::bed::{Bed, Ran, ran, snapshot};
+use crate::bed::{Bed, Ran, ran, snapshot, stamped};
 
 /// Calls on paths that change nothing; whether one of them opens for writing is looked at apart.
 const LOOKING: &[&str] = &[
@@ -149,6 +149,7 @@ fn bait(bed: &Bed) -> Vec<String> {
 fn g1_verify_executes_nothing_opens_no_socket_and_writes_nothing() {
     let bed = Bed::with_vectors();
     plugin_receipt(&bed);
+    bed.copy_in("stamped", &stamped());
     bait(&bed);
     let before = snapshot(bed.folder());
     for args in [
@@ -166,6 +167,14 @@ fn g1_verify_executes_nothing_opens_no_socket_and_writes_nothing() {
             "--trust-store",
             "trust",
             "r1_pipeline_signed.yaml",
+        ],
+        &[
+            "verify",
+            "--require",
+            "timestamp",
+            "--trust-store",
+            "stamped/trust",
+            "stamped/receipt.yaml",
         ],
     ] {
         let (ran, trace) = traced(&bed, args);
