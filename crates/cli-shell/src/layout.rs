@@ -7,6 +7,17 @@ pub const WIDTH: usize = 80;
 /// cut, line feeds stay.
 #[must_use]
 pub fn wrap(text: &str, first: &str, rest: &str) -> String {
+    broken(text, first, rest, true)
+}
+
+/// Does the same but leaves words longer than a line in one piece, so that a path or a command can
+/// be copied.
+#[must_use]
+pub fn wrap_words(text: &str, first: &str, rest: &str) -> String {
+    broken(text, first, rest, false)
+}
+
+fn broken(text: &str, first: &str, rest: &str, cuts: bool) -> String {
     let mut out = String::new();
     let mut indent = first;
     for paragraph in text.split('\n') {
@@ -16,7 +27,9 @@ pub fn wrap(text: &str, first: &str, rest: &str) -> String {
             loop {
                 let room = WIDTH.saturating_sub(width(indent)).max(1);
                 let gap = usize::from(!line.is_empty());
-                if width(&line) + gap + width(word) <= room {
+                // A foreign word may be megabytes long: never measured beyond the line.
+                let left = room.saturating_sub(width(&line) + gap);
+                if fits(word, left) || (line.is_empty() && !cuts) {
                     if gap == 1 {
                         line.push(' ');
                     }
@@ -86,6 +99,10 @@ fn split(text: &str, at: usize) -> (&str, &str) {
     text.split_at(cut)
 }
 
+fn fits(text: &str, columns: usize) -> bool {
+    text.chars().nth(columns).is_none()
+}
+
 fn width(text: &str) -> usize {
     text.chars().count()
 }
@@ -112,6 +129,25 @@ mod tests {
         let text = wrap(&word, "", "");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
         assert_eq!(text.replace('\n', ""), word);
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_are_to_be_copied() {
+        let path = "/x".repeat(60);
+        let text = wrap_words(&format!("cannot read `{path}` now"), "error: ", "  ");
+        assert_eq!(text, format!("error: cannot read\n  `{path}`\n  now\n"));
+        let text = wrap_words(&"word ".repeat(40), "hint: ", "  ");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert_eq!(text.matches("word").count(), 40);
+    }
+
+    /// What grows with the square of the length does not end within the limit of the suite.
+    #[test]
+    fn a_word_of_megabytes_is_laid_out() {
+        let word = "x".repeat(16 << 20);
+        let text = wrap(&word, "  ", "  ");
+        assert_eq!(text.lines().count(), word.len().div_ceil(WIDTH - 2));
+        assert_eq!(text.matches('x').count(), word.len());
     }
 
     #[test]
