@@ -41,6 +41,22 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
     out
 }
 
+/// Writes the same characters of a JSON text as `\uXXXX`, which changes no value: outside of ASCII
+/// they stand in strings only, and so does U+007F. White space between values stays.
+pub fn visible_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c >= '\u{7f}' && is_control_or_format(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _infallible = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn shown(text: &str, keep: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -80,6 +96,15 @@ mod tests {
         assert_eq!(visible_lines("a\n\tb\rc"), "a\n\tb\\u{d}c");
         assert_eq!(visible("naïve €"), "naïve €");
         assert_eq!(visible_bytes(b"ok\xff\x00\xe2\x82"), r"ok\xff\u{0}\xe2\x82");
+    }
+
+    #[test]
+    fn json_keeps_its_values_and_hides_nothing() {
+        assert_eq!(
+            visible_json("{\"a\u{202e}\": [\"\u{7f}\u{9b}\u{200b}\u{2028}\u{2066}\", \"\\n€\"]}\n"),
+            "{\"a\\u202e\": [\"\\u007f\\u009b\\u200b\\u2028\\u2066\", \"\\n€\"]}\n"
+        );
+        assert_eq!(visible_json("\"\u{e0041}\""), r#""\udb40\udc41""#);
     }
 
     #[test]

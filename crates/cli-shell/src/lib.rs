@@ -26,7 +26,7 @@ mod ui;
 mod version;
 
 pub use args::normalize_args;
-pub use bounded::text::{visible, visible_bytes, visible_lines};
+pub use bounded::text::{visible, visible_bytes, visible_json, visible_lines};
 pub use error::{CliError, ErrorKind};
 pub use finding::{Finding, Grade};
 pub use options::{Color, Format, GlobalOpts, ServerOpts};

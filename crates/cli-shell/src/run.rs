@@ -1,7 +1,6 @@
 //! From the arguments to the exit code: the frame around every `main`.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -65,8 +64,10 @@ fn answer(error: &clap::Error) -> ExitCode {
             if cause.kind() == ErrorKind::BrokenPipe && asked {
                 return exit::ok();
             }
-            // There is nowhere left to say it.
-            drop(std::io::stderr().flush());
+            // What was wrong with the usage has nowhere left to be said.
+            if asked {
+                ui::report(&cause);
+            }
             exit::failed()
         }
     }

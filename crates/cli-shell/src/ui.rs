@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::error::CliError;
 use crate::logging::Verbosity;
 use crate::options::{Color, Format, GlobalOpts};
-use crate::{visible, visible_lines};
+use crate::{layout, visible, visible_json, visible_lines};
 
 pub use progress::Progress;
 
@@ -37,6 +37,8 @@ pub struct Ui {
     bars: MultiProgress,
     progress: bool,
     terminal: bool,
+    /// Whether talk is broken into lines: for a terminal, never for a program that reads it.
+    wraps: bool,
 }
 
 impl Ui {
@@ -58,6 +60,7 @@ impl Ui {
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
             progress: terminal && !options.no_progress && !options.quiet,
             terminal: io::IsTerminal::is_terminal(&io::stdout()),
+            wraps: terminal,
         }
     }
 
@@ -73,6 +76,7 @@ impl Ui {
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
             progress: false,
             terminal: false,
+            wraps: false,
         };
         (ui, captured)
     }
@@ -112,15 +116,24 @@ impl Ui {
         self.write_out(bytes)
     }
 
-    /// Writes one JSON record on a line of its own.
+    /// Writes one JSON record on a line of its own, with escapes for what no terminal should obey.
     ///
     /// # Errors
     /// As [`Ui::data`], or the value has no JSON form.
     pub fn json<T: Serialize + ?Sized>(&self, record: &T) -> Result<(), CliError> {
-        let mut line = serde_json::to_vec(record)
+        let line = serde_json::to_string(record)
             .map_err(|error| CliError::operation(error).because("cannot write a JSON record"))?;
-        line.push(b'\n');
-        self.write_out(&line)
+        self.json_line(&line)
+    }
+
+    /// Does the same with a record that is JSON already.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn json_line(&self, record: &str) -> Result<(), CliError> {
+        let mut line = visible_json(record);
+        line.push('\n');
+        self.write_out(line.as_bytes())
     }
 
     /// Writes a record in the chosen format: as JSON, or as the lines that `human` makes of it.
@@ -160,33 +173,41 @@ impl Ui {
 
     /// Warns.
     pub fn warn(&self, message: impl fmt::Display) {
-        let head = self.err.paint(WARNING, "warning:");
-        self.say(&format!("{head} {message}\n"));
+        self.say(&self.labelled(Some(WARNING), "warning:", &message.to_string()));
     }
 
     /// Says what the user can do.
     pub fn hint(&self, message: impl fmt::Display) {
-        let head = self.err.paint(HINT, "hint:");
-        self.say(&format!("{head} {message}\n"));
+        self.say(&self.labelled(Some(HINT), "hint:", &message.to_string()));
     }
 
     /// Prints an error with its causes and hints.
     pub fn error(&self, error: &CliError) {
         let mut text = String::new();
         for (index, message) in error.messages().iter().enumerate() {
-            let message = visible_lines(message);
-            if index == 0 {
-                let head = self.err.paint(ERROR, "error:");
-                text.push_str(&format!("{head} {message}\n"));
-            } else {
-                text.push_str(&format!("  because: {message}\n"));
-            }
+            let (style, label) = match index {
+                0 => (Some(ERROR), "error:"),
+                _ => (None, "  because:"),
+            };
+            text.push_str(&self.labelled(style, label, &visible_lines(message)));
         }
         for hint in error.hints() {
-            let head = self.err.paint(HINT, "hint:");
-            text.push_str(&format!("{head} {}\n", visible(hint)));
+            text.push_str(&self.labelled(Some(HINT), "hint:", &visible(hint)));
         }
         self.say(&text);
+    }
+
+    /// A message behind a label, in lines that fit if somebody looks at them.
+    fn labelled(&self, style: Option<Style>, label: &str, message: &str) -> String {
+        let mut text = format!("{label} {message}\n");
+        if self.wraps {
+            let lead = label.len() - label.trim_start().len();
+            text = fitted(&text, &" ".repeat(lead + 2));
+        }
+        match (style, text.strip_prefix(label)) {
+            (Some(style), Some(rest)) => format!("{}{rest}", self.err.paint(style, label)),
+            _ => text,
+        }
     }
 
     /// Returns the text as a heading for standard output.
@@ -271,6 +292,22 @@ impl Captured {
 /// Prints an error for a program that has no [`Ui`] at hand.
 pub(crate) fn report(error: &CliError) {
     Ui::new(&GlobalOpts::default()).error(error);
+}
+
+/// Breaks the lines that are too long for a terminal; the others may be laid out, and stay.
+fn fitted(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        if line.chars().nth(layout::WIDTH).is_none() {
+            out.push_str(line);
+            out.push('\n');
+        } else {
+            let spaces = line.len() - line.trim_start_matches(' ').len();
+            let first = line.get(..spaces).unwrap_or_default();
+            out.push_str(&layout::wrap_words(line, first, indent));
+        }
+    }
+    out
 }
 
 fn colored(wish: Color, detected: anstream::ColorChoice) -> bool {
@@ -390,6 +427,50 @@ mod tests {
         assert!(
             !text.contains('\u{1b}') && !text.contains('\u{202e}'),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn talk_fits_a_terminal_and_is_one_line_for_a_program() {
+        let error = || {
+            CliError::operation("word ".repeat(30))
+                .because(format!("cannot read `{}`", "/x".repeat(60)))
+                .hint("do ".repeat(40))
+        };
+        let (mut ui, captured) = Ui::captured(&GlobalOpts::default());
+        ui.error(&error());
+        assert_eq!(captured.err().lines().count(), 3);
+        ui.wraps = true;
+        let before = captured.err().len();
+        ui.error(&error());
+        ui.warn("odd ".repeat(40) + "\n    |    ^ here");
+        let text = captured.err().split_off(before);
+        let long: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
+        assert_eq!(long, [format!("  `{}`", "/x".repeat(60))], "{text}");
+        assert!(text.starts_with("error: cannot read\n"), "{text}");
+        assert!(text.contains("\n  because: word word"), "{text}");
+        assert!(text.contains("\n    word word"), "{text}");
+        assert!(text.contains("\nwarning: odd odd"), "{text}");
+        assert!(text.ends_with(" odd\n    |    ^ here\n"), "{text}");
+        assert_eq!(text.matches("do").count(), 40, "{text}");
+        ui.err.color = true;
+        ui.hint("x");
+        assert!(
+            captured
+                .err()
+                .ends_with("\u{1b}[1m\u{1b}[36mhint:\u{1b}[0m x\n")
+        );
+    }
+
+    #[test]
+    fn json_holds_nothing_that_a_terminal_obeys() {
+        let (ui, captured) = Ui::captured(&options(Format::Json));
+        ui.json(&serde_json::json!({"id": "a\u{9b}\u{202e}"}))
+            .unwrap();
+        ui.json_line("[\"\u{7f}\"]").unwrap();
+        assert_eq!(
+            captured.out(),
+            "{\"id\":\"a\\u009b\\u202e\"}\n[\"\\u007f\"]\n"
         );
     }
 
