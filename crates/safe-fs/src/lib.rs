@@ -9,6 +9,7 @@
 
 mod atomic;
 mod error;
+mod left_over;
 mod lock;
 mod private;
 mod read;
@@ -18,7 +19,8 @@ mod walk;
 
 pub use atomic::write_atomic;
 pub use error::SafeFsError;
-pub use lock::{LockGuard, lock_exclusive};
+pub use left_over::sweep_left_over;
+pub use lock::{LockGuard, lock_exclusive, lock_named};
 pub use private::{check_private_dir, check_private_file, create_private_file, private_dir};
 pub use read::{read_bounded, read_private_bounded};
 pub use remove::remove_tree_no_follow;

@@ -1,9 +1,12 @@
-//! Exclusive ownership of something, by a lock file that the kernel releases with the process.
+//! Exclusive ownership of something, by a lock that the kernel releases with the process.
 
-use std::{os::fd::OwnedFd, path::Path};
+use std::{ffi::OsStr, os::fd::OwnedFd, path::Path};
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags, fchmod, flock, fstat, openat},
+    fs::{
+        AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, openat, stat,
+        statat,
+    },
     io::Errno,
 };
 
@@ -41,6 +44,72 @@ pub fn lock_exclusive(path: &Path) -> Result<LockGuard, SafeFsError> {
         {
             return Ok(LockGuard { _fd: fd });
         }
+    }
+}
+
+/// Takes the lock of the regular file that `path` leads to, which nobody creates or changes here:
+/// whoever replaces that file as a whole keeps others of its kind away from it meanwhile. Once the
+/// lock is taken, `path` leads to the locked file.
+///
+/// # Errors
+///
+/// [`SafeFsError::AlreadyOwned`] at once if somebody else has it; there is no such file, or it is
+/// none.
+pub fn lock_named(path: &Path) -> Result<LockGuard, SafeFsError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    loop {
+        let fd = openat(CWD, path, flags, Mode::empty())
+            .map_err(|errno| SafeFsError::io("open", path, errno))?;
+        let locked = fstat(&fd).map_err(|errno| SafeFsError::io("examine", path, errno))?;
+        if walk::file_type(&locked) != FileType::RegularFile {
+            return Err(SafeFsError::NotARegularFile {
+                path: path.to_owned(),
+            });
+        }
+        match try_lock(&fd) {
+            Ok(Taken::Yes) => {}
+            Ok(Taken::ByAnother) => {
+                return Err(SafeFsError::AlreadyOwned {
+                    path: path.to_owned(),
+                });
+            }
+            Err(errno) => return Err(SafeFsError::io("lock", path, errno)),
+        }
+        // Whoever had the lock before may have put another file in its place.
+        let named = stat(path).map_err(|errno| SafeFsError::io("examine", path, errno))?;
+        if named.st_ino == locked.st_ino && named.st_dev == locked.st_dev {
+            return Ok(LockGuard { _fd: fd });
+        }
+    }
+}
+
+/// Whether a lock was free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It is ours.
+    Yes,
+    /// Somebody has it.
+    ByAnother,
+}
+
+/// Takes the lock of an open file if it is free.
+pub(crate) fn try_lock(fd: &OwnedFd) -> Result<Taken, Errno> {
+    loop {
+        return match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Taken::Yes),
+            Err(Errno::WOULDBLOCK) => Ok(Taken::ByAnother),
+            Err(Errno::INTR) => continue,
+            Err(errno) => Err(errno),
+        };
+    }
+}
+
+/// Tells whether an open file still has that name.
+pub(crate) fn is_named(fd: &OwnedFd, parent: &OwnedFd, name: &OsStr) -> bool {
+    let named = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+    match (fstat(fd), named) {
+        (Ok(open), Ok(named)) => open.st_ino == named.st_ino && open.st_dev == named.st_dev,
+        _ => false,
     }
 }
 

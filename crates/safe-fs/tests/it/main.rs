@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod left_over;
+#[cfg(test)]
 mod private;
 #[cfg(test)]
 mod removal;
