@@ -36,6 +36,14 @@ pub enum SafeFsError {
         /// What was found.
         path: PathBuf,
     },
+    /// What stands where a file is to be written is none that may be replaced.
+    #[error("`{path}` is {found}, and only a regular file is replaced")]
+    InTheWay {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What was found.
+        found: &'static str,
+    },
     /// Another user owns the file or folder.
     #[error("`{path}` is owned by user {owner}, not by user {expected} that this process runs as")]
     WrongOwner {

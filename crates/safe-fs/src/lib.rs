@@ -14,6 +14,7 @@ mod lock;
 mod private;
 mod read;
 mod remove;
+mod target;
 mod temp_dir;
 mod walk;
 
@@ -24,4 +25,5 @@ pub use lock::{LockGuard, lock_exclusive, lock_named};
 pub use private::{check_private_dir, check_private_file, create_private_file, private_dir};
 pub use read::{read_bounded, read_private_bounded};
 pub use remove::remove_tree_no_follow;
+pub use target::{writable_target, write_target};
 pub use temp_dir::PrivateTempDir;

@@ -10,3 +10,5 @@ mod private;
 mod removal;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod target;
