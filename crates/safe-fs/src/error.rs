@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::shell::shell_word;
+
 /// Why a file operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,7 +57,10 @@ pub enum SafeFsError {
         expected: u32,
     },
     /// The permissions are not those of a private file or folder.
-    #[error("`{path}` has mode {mode:04o}, but {rule}; correct it with `chmod {fix} PATH`")]
+    #[error(
+        "`{path}` has mode {mode:04o}, but {rule}; correct it with `chmod {fix} {}`",
+        shell_word(path)
+    )]
     WrongMode {
         /// What was found.
         path: PathBuf,

@@ -34,7 +34,8 @@ fn a_folder_open_to_others_is_refused_and_not_repaired() {
         chmod(&path, mode);
         let error = private_dir(&path).unwrap_err();
         assert!(matches!(&error, SafeFsError::WrongMode { mode: found, .. } if *found == mode));
-        assert!(error.to_string().contains("chmod 700"), "{error}");
+        let advice = format!("chmod 700 {}`", path.display());
+        assert!(error.to_string().ends_with(&advice), "{error}");
         assert_eq!(mode_of(&path), mode);
     }
     chmod(&path, 0o500);
