@@ -1,5 +1,6 @@
 //! What can go wrong, with a text of its own for each way a program fails to start.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -101,8 +102,9 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
-    /// The wrapper ended without a word.
-    #[error("the process wrapper `{}` ended before it started the program; its main function must call run_wrapper_if_asked() first", program.display())]
+    /// The wrapper ended without a word: it was killed, or its `main` does not begin with
+    /// [`run_wrapper_if_asked`](crate::run_wrapper_if_asked).
+    #[error("the process wrapper `{}` ended before it started the program", program.display())]
     WrapperLost {
         /// The wrapper executable.
         program: PathBuf,
@@ -117,15 +119,36 @@ pub enum StartError {
     },
 }
 
+/// What became of the processes of a program whose wrapper was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rest {
+    /// All of them were found and ended.
+    Ended,
+    /// Some were out of sight, or did not end.
+    MayRun,
+}
+
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "all that it had started was ended",
+            Self::MayRun => "processes that it had started may still be running",
+        })
+    }
+}
+
 /// The end of a started program cannot be told.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
     /// The wrapper was killed; what could be found of the program was killed too.
-    #[error("the process wrapper was killed ({wrapper}), so the program's end is unknown")]
+    #[error("the process wrapper was killed ({wrapper}), so the program's end is unknown; {rest}")]
     WrapperLost {
         /// How the wrapper itself ended.
         wrapper: String,
+        /// What became of the processes that the wrapper watched over.
+        rest: Rest,
     },
     /// The system refused to wait.
     #[error("cannot wait for the process")]

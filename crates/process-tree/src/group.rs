@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::child::Pipes;
 use crate::error::{StartError, WaitError};
+use crate::own;
 use crate::program;
 use crate::spec::{Exit, Ladder, Outlived, Spec, Status, Stdin};
 
@@ -24,6 +25,7 @@ const REAP: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: tokio::process::Child,
+    _own: own::Own,
     ended: Ended,
     pid: Pid,
     exit: Option<Exit>,
@@ -56,8 +58,7 @@ pub(crate) fn start(spec: &Spec) -> Result<(Group, Pipes), StartError> {
     if let Some(directory) = &spec.cwd {
         command.current_dir(directory);
     }
-    let mut leader = command
-        .spawn()
+    let (mut leader, own) = own::started(|| command.spawn())
         .map_err(|source| program::explain(&file, spec.cwd.as_deref(), source))?;
     let pid = leader
         .id()
@@ -72,6 +73,7 @@ pub(crate) fn start(spec: &Spec) -> Result<(Group, Pipes), StartError> {
     let ended = ended.after_start(pid);
     let mut group = Group {
         leader,
+        _own: own,
         ended: Ended::placeholder(),
         pid,
         exit: None,

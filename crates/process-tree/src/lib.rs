@@ -6,7 +6,7 @@
 //! that it started and that can be found is gone.
 //!
 //! The crate never decides what a program's output or exit code means, keeps no state between
-//! programs, starts no thread, and never forks: each start is a `posix_spawn`, whose cost does not
+//! programs but the numbers of those that run, starts no thread, and never forks: each start is a `posix_spawn`, whose cost does not
 //! grow with the host's memory.
 //!
 //! # Two ways to start
@@ -77,7 +77,8 @@
 //!
 //! A wrapper that is killed by somebody else is [`WaitError::WrapperLost`]; the host then kills
 //! the program, its group and its descendants. What had already left the program's tree and was
-//! adopted by the wrapper cannot be found any more.
+//! adopted by the wrapper is found only by a host that called [`adopt_orphans`]; the error says
+//! which of the two it was. A wrapper that was about to start the program counts as one that did.
 //!
 //! # Limits of the promise
 //!
@@ -92,13 +93,15 @@ mod forget;
 mod group;
 #[cfg(all(target_os = "linux", not(portable_process)))]
 mod linux;
+mod own;
 mod program;
 mod spec;
 mod wrapper;
 
 pub use capture::{Capture, Captured, OnLimit, capture, capture_direct};
 pub use child::{Child, ChildStdin, spawn, spawn_direct};
-pub use error::{CaptureError, StartError, WaitError};
+pub use error::{CaptureError, Rest, StartError, WaitError};
 pub use forget::forget_variable;
+pub use own::adopt_orphans;
 pub use spec::{Exit, Ladder, Leftovers, Outlived, Signal, Spec, Status, Stdin};
 pub use wrapper::{Wrapper, run_wrapper_if_asked};

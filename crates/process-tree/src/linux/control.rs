@@ -50,6 +50,8 @@ impl Cancel {
 /// Wrapper to host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
+    /// From here on the program may be running.
+    Starting,
     /// The program runs; its pidfd comes along.
     Started { pid: i32 },
     /// The system refused to start it.
@@ -61,6 +63,7 @@ pub(super) enum Report {
 impl Report {
     pub(super) fn encode(self) -> [u8; FRAME] {
         match self {
+            Self::Starting => frame([5, 0, 0, 0, 0]),
             Self::Started { pid } => frame([2, pid, 0, 0, 0]),
             Self::Refused { errno } => frame([3, errno, 0, 0, 0]),
             Self::Ended(Exit { status, leftovers }) => {
@@ -84,6 +87,7 @@ impl Report {
     pub(super) fn decode(bytes: &[u8; FRAME]) -> Option<Self> {
         let [tag, a, b, outcome, count] = words(bytes);
         match tag {
+            5 => Some(Self::Starting),
             2 => Some(Self::Started { pid: a }),
             3 => Some(Self::Refused { errno: a }),
             4 => {

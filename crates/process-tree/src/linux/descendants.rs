@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal};
 
 /// A process at the moment it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub(super) pid: i32,
     parent: i32,
     /// Clock ticks from boot to its start: with the pid, its identity.
@@ -54,6 +54,24 @@ pub(super) fn kill_pass(root: i32, killed: &mut BTreeSet<(i32, u64)>) {
         }
         others = rest;
     }
+}
+
+/// Kills the children of this process for which `adopted` says so, with all below them, and reaps
+/// those that are dead; false if there was none.
+pub(crate) fn end_children(adopted: impl Fn(i32) -> bool) -> bool {
+    let host = rustix::process::getpid().as_raw_nonzero().get();
+    let children: Vec<_> = pids()
+        .filter_map(look)
+        .filter(|process| process.parent == host && adopted(process.pid))
+        .collect();
+    for process in &children {
+        // From the top, so that nobody below is missed by a parent that replaces it.
+        kill(*process);
+        kill_pass(process.pid, &mut BTreeSet::new());
+        let pid = Pid::from_raw(process.pid);
+        let _not_yet = rustix::process::waitpid(pid, WaitOptions::NOHANG);
+    }
+    !children.is_empty()
 }
 
 /// All living descendants of `root`.

@@ -21,7 +21,8 @@ use tokio::time::timeout;
 use super::control::{self, Cancel, FRAME, Report, STDIN};
 use super::{descendants, wrapper};
 use crate::child::Pipes;
-use crate::error::{StartError, WaitError};
+use crate::error::{Rest, StartError, WaitError};
+use crate::own;
 use crate::program;
 use crate::spec::{Exit, Ladder, Leftovers, Outlived, Spec, Status, Stdin};
 use crate::wrapper::{ASKED, Wrapper};
@@ -41,6 +42,7 @@ pub(crate) struct Tree {
     link: UnixStream,
     inbox: Vec<u8>,
     wrapper: tokio::process::Child,
+    _own: own::Own,
     target: Option<(i32, OwnedFd)>,
     ended: Option<Exit>,
     exit: Option<Exit>,
@@ -76,9 +78,9 @@ pub(crate) async fn start(wrapper: &Wrapper, spec: &Spec) -> Result<(Tree, Pipes
     if let Some(directory) = &spec.cwd {
         command.current_dir(directory);
     }
-    let mut child = command.spawn().map_err(|source| StartError::Wrapper {
-        program: wrapper.program().to_path_buf(),
-        source,
+    let (mut child, own) = own::started(|| command.spawn()).map_err(|source| {
+        let program = wrapper.program().to_path_buf();
+        StartError::Wrapper { program, source }
     })?;
     // The command holds the wrapper's end of the link: as long as it lives here, the
     // wrapper's death would go unseen.
@@ -92,11 +94,21 @@ pub(crate) async fn start(wrapper: &Wrapper, spec: &Spec) -> Result<(Tree, Pipes
         link,
         inbox: Vec::new(),
         wrapper: child,
+        _own: own,
         target: None,
         ended: None,
         exit: None,
     };
-    match timeout(START, tree.report()).await {
+    let mut starting = false;
+    let first = async {
+        loop {
+            match tree.report().await {
+                Some((Report::Starting, _)) => starting = true,
+                other => return other,
+            }
+        }
+    };
+    match timeout(START, first).await {
         Ok(Some((Report::Started { pid }, Some(pidfd)))) => {
             tree.target = Some((pid, pidfd));
             Ok((tree, pipes))
@@ -106,6 +118,8 @@ pub(crate) async fn start(wrapper: &Wrapper, spec: &Spec) -> Result<(Tree, Pipes
             let source = io::Error::from_raw_os_error(errno);
             Err(program::explain(&file, spec.cwd.as_deref(), source))
         }
+        // It ran, or was about to: that nobody knows its end is for `wait` to say.
+        Ok(None) if starting => Ok((tree, pipes)),
         Ok(_) => {
             tree.reap_wrapper().await;
             Err(StartError::WrapperLost {
@@ -142,6 +156,7 @@ impl Tree {
         self.exit = self.ended;
         self.exit.ok_or_else(|| WaitError::WrapperLost {
             wrapper: "silent".to_owned(),
+            rest: Rest::MayRun,
         })
     }
 
@@ -203,7 +218,7 @@ impl Tree {
         }
     }
 
-    /// The wrapper died by another's hand: kills what can still be identified.
+    /// The wrapper died by another's hand: kills what can still be found.
     async fn lost(&mut self) -> WaitError {
         self.kill_target();
         let wrapper = match timeout(LAST, self.wrapper.kill()).await {
@@ -213,12 +228,14 @@ impl Tree {
             },
             Ok(Err(_)) | Err(_) => "no status".to_owned(),
         };
+        let rest = own::end_the_adopted().await;
         tracing::warn!(
             program.pid = self.pid(),
             wrapper,
+            rest = %rest,
             "a process wrapper was killed"
         );
-        WaitError::WrapperLost { wrapper }
+        WaitError::WrapperLost { wrapper, rest }
     }
 
     /// The wrapper does not do its work in time: does it from here.
@@ -235,6 +252,7 @@ impl Tree {
         };
         self.kill_target();
         let _reaped = timeout(FORCE, self.wrapper.kill()).await;
+        let _gone = timeout(FORCE, own::end_the_adopted()).await;
         tracing::warn!(
             program.pid = self.pid(),
             killed,

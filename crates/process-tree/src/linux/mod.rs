@@ -1,6 +1,6 @@
 //! The wrapper and its host: exact clean-up by a child subreaper.
 
 mod control;
-mod descendants;
+pub(crate) mod descendants;
 pub(crate) mod host;
 pub(crate) mod wrapper;

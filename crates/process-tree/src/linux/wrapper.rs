@@ -84,6 +84,8 @@ fn start(command: &mut Command, ask_who_holds: bool) -> io::Result<Watch> {
     };
     close_on_exec()?;
     default_signals()?;
+    // Said before it is so: the program may kill this process as its first act.
+    control::send(io::stdin(), &Report::Starting.encode(), None)?;
     let target = command
         .stdin(Stdio::from(stdin))
         .process_group(0)

@@ -47,3 +47,61 @@ async fn h5_a_stopped_wrapper_delays_a_cancel_only_so_long() {
     }
     assert!(!runs(wrapper));
 }
+
+/// A program that leaves a daemon to its wrapper and then kills the wrapper.
+async fn lost_with_a_daemon() -> (i32, WaitError) {
+    let scratch = Scratch::new();
+    let daemon = scratch.path("daemon");
+    let words = format!(
+        "bg null [ setsid bg null [ setsid pidfile {0} sleep 60000 ] ] await {0} sleep 50 kill-parent sleep 60000",
+        daemon.display()
+    );
+    let mut child = spawn(&wrapper(), script(&words)).await.unwrap();
+    let pid = pid_in(&daemon).await;
+    (pid, child.wait().await.unwrap_err())
+}
+
+#[tokio::test]
+async fn r37_a_host_that_adopts_orphans_ends_also_what_the_killed_wrapper_had_adopted() {
+    process_tree::adopt_orphans().unwrap();
+    // Another program, with a wrapper of its own, is nobody's orphan.
+    let mut other = spawn(&wrapper(), script("sleep 60000")).await.unwrap();
+    let (daemon, error) = lost_with_a_daemon().await;
+    assert!(!runs(daemon));
+    let told = error.to_string();
+    assert!(
+        told.ends_with("all that it had started was ended"),
+        "{told}"
+    );
+    assert!(runs(other.pid()));
+    let exit = other.cancel(Ladder::KILL).await;
+    assert_eq!(exit.status, Status::Signal(9));
+    assert_eq!(
+        crate::support::children(std::process::id().cast_signed()),
+        []
+    );
+}
+
+#[tokio::test]
+async fn r37_a_host_that_does_not_says_that_something_may_run() {
+    let (daemon, error) = lost_with_a_daemon().await;
+    let told = error.to_string();
+    assert!(told.ends_with("may still be running"), "{told}");
+    crate::support::end(daemon);
+}
+
+#[tokio::test]
+async fn r37_a_wrapper_that_is_killed_at_once_has_started_the_program_all_the_same() {
+    process_tree::adopt_orphans().unwrap();
+    for _ in 0..20 {
+        let scratch = Scratch::new();
+        let ran = scratch.path("ran");
+        let words = format!("kill-parent pidfile {} sleep 60000", ran.display());
+        let mut child = spawn(&wrapper(), script(&words)).await.unwrap();
+        let error = child.wait().await.unwrap_err();
+        assert!(matches!(error, WaitError::WrapperLost { .. }));
+        if let Ok(pid) = std::fs::read_to_string(&ran) {
+            assert!(goes(pid.parse().unwrap()).await);
+        }
+    }
+}
