@@ -17,7 +17,7 @@ use serde::Serialize;
 use strict_json::{FieldError, Json};
 
 use crate::layout::replace_soon;
-use crate::output::Record;
+use crate::output::{Record, Secrets};
 use crate::told::told;
 
 /// Longest entry in bytes.
@@ -171,6 +171,7 @@ pub fn store(
     folder: &Path,
     subject: &Subject<'_>,
     result: &StepResult,
+    secrets: &Secrets,
     now: Time,
 ) -> Result<(), String> {
     #[derive(Serialize)]
@@ -179,7 +180,7 @@ pub fn store(
         step_name: &'a str,
         input_paths: &'a [String],
         output_paths: &'a [String],
-        command: &'a str,
+        command: String,
         environment_hash: String,
         result: &'a StepResult,
         cached_at: Time,
@@ -191,7 +192,7 @@ pub fn store(
         step_name: subject.name,
         input_paths: &subject.step.inputs,
         output_paths: &subject.step.outputs,
-        command: &subject.step.run,
+        command: secrets.replace(&subject.step.run),
         environment_hash: subject.environment_hash(),
         result,
         cached_at: now,

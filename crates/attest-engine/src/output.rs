@@ -1,10 +1,14 @@
 //! What a step writes: shown as it comes, kept within bounds, secrets replaced.
 
+mod hiding;
 mod record;
 mod secrets;
 
+use std::pin::Pin;
+
 use attest_receipt::receipt::StepResult;
 
+pub(crate) use hiding::Hiding;
 pub use record::{Keeper, RECEIPT, Record, Recorded, fit};
 pub use secrets::{Redactor, SHORTEST, Secrets};
 
@@ -18,7 +22,8 @@ pub enum Stream {
 }
 
 /// Who watches a run. Everything that comes here has its secrets replaced already, and none of it
-/// is safe to show on a terminal as it is.
+/// is safe to show on a terminal as it is. Who writes to something that may be slow does so on a
+/// thread of its own: while a call lasts, no time-out and no interrupt is heard.
 pub trait Observer {
     /// A step's command is about to start.
     fn started(&self, _step: &str) {}
@@ -32,6 +37,16 @@ pub trait Observer {
     fn warning(&self, _message: &str) {}
     /// What the run is waiting for.
     fn waiting(&self, _message: &str) {}
+    /// Waits until more of a stream can be taken. Nothing is read from a command meanwhile, so that
+    /// it waits as if it wrote to the slow reader itself.
+    fn room(&self, _stream: Stream) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(std::future::ready(()))
+    }
+    /// Waits until nobody will ever read a stream again. The command's end of it is closed then, so
+    /// that it learns of that as if it wrote there itself.
+    fn gone(&self, _stream: Stream) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// Nobody watches.

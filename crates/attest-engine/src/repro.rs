@@ -10,17 +10,18 @@ use std::path::{Path, PathBuf};
 
 use attest_receipt::pipeline::Pipeline;
 use attest_receipt::receipt::{Receipt, Reproducibility};
-use safe_fs::{PrivateTempDir, SafeFsError};
+use safe_fs::SafeFsError;
 use tokio_util::sync::CancellationToken;
 
 use crate::capsule::temporary_folder;
 use crate::copy::{Copier, CopyError, plain};
 use crate::hooks::{Hooks, StopKind};
 use crate::layout::{FOLDER, State};
-use crate::output::Observer;
+use crate::output::{Hiding, Observer};
 use crate::run::{
     self, Closing, Draft, Execution, Place, RunError, RunOptions, RunOutcome, Skipped,
 };
+use crate::scratch::Scratch;
 
 pub use report::{Difference, PluginReport, Report, StepReport};
 
@@ -105,6 +106,8 @@ pub async fn check(
     observer: &dyn Observer,
     hooks: &mut dyn Hooks,
 ) -> Result<ReproOutcome, ReproError> {
+    let secrets = options.secrets();
+    let observer = &Hiding::new(observer, &secrets);
     options.state.prepare().map_err(RunError::from)?;
     run::check_place(&options.place)?;
     run::refuse_plugins(&options.state, hooks)?;
@@ -152,6 +155,7 @@ fn finish(
         signing: options.signing,
         label: options.pipeline.name.as_deref(),
         now: (options.now)(),
+        secrets: &options.secrets(),
         // They tell of the copies, which are gone.
         record_events: false,
     };
@@ -190,7 +194,7 @@ async fn build(
 async fn copy(
     options: &RunOptions<'_>,
     observer: &dyn Observer,
-) -> Result<PrivateTempDir, ReproError> {
+) -> Result<Scratch, ReproError> {
     let place = temporary_folder(&options.environment);
     let place = fs_err::canonicalize(place).map_err(|source| {
         ReproError::Copy(CopyError::Io {
@@ -198,7 +202,7 @@ async fn copy(
             source,
         })
     })?;
-    let copies = PrivateTempDir::new_in(&place, "attest-repro-").map_err(ReproError::Place)?;
+    let copies = Scratch::new_in(&place, "attest-repro-").map_err(ReproError::Place)?;
     let named = options.state.workspace();
     // A link to the workspace is the caller's way of naming it; the copier follows none.
     let workspace = fs_err::canonicalize(named).unwrap_or_else(|_| named.to_owned());

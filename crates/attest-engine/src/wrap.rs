@@ -8,6 +8,7 @@ mod outcome;
 mod receipt;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use attest_receipt::manifest::Manifest;
 use attest_receipt::pipeline::{wrapped_command, wrapped_hash};
@@ -20,7 +21,7 @@ use tree_manifest::ManifestError;
 
 use crate::hooks::{BeforeStep, Hooks, PipelineFacts, StepFacts, Verdict};
 use crate::layout::State;
-use crate::output::{Observer, Record, Secrets};
+use crate::output::{Hiding, Observer, Record, Secrets};
 use crate::run::{self, Closing, Draft, Environment, LoadKey, Place, RunError};
 use crate::source;
 use crate::step::{self, Command, End, Executed, Input, StepError, Tap};
@@ -71,14 +72,33 @@ impl std::fmt::Debug for WrapOptions<'_> {
     }
 }
 
+impl WrapOptions<'_> {
+    /// Returns what no receipt and no message may hold.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        secrets(&self.secrets, &self.environment)
+    }
+}
+
+/// Returns the values of the variables of these names.
+#[must_use]
+pub fn secrets(names: &[String], environment: &Environment) -> Secrets {
+    Secrets::new(names.iter().filter_map(|name| {
+        let value = environment.get(name)?;
+        Some((name.as_str(), value.as_bytes()))
+    }))
+}
+
 /// Runs the command and writes its receipt. Nothing of the command runs any more afterwards.
 pub async fn run(
     options: &WrapOptions<'_>,
     observer: &dyn Observer,
     hooks: &mut dyn Hooks,
 ) -> WrapOutcome {
-    let mut outcome = WrapOutcome::default();
-    let failure = Wrap::new(options, observer)
+    let mut outcome = WrapOutcome::hiding(options.secrets());
+    let secrets = options.secrets();
+    let observer = Hiding::new(observer, &secrets);
+    let failure = Wrap::new(options, &observer, &secrets)
         .attest(hooks, &mut outcome)
         .await
         .err();
@@ -90,7 +110,7 @@ pub async fn run(
 struct Wrap<'a> {
     options: &'a WrapOptions<'a>,
     observer: &'a dyn Observer,
-    secrets: Secrets,
+    secrets: &'a Secrets,
     /// The argument vector as it is recorded, hashed and shown: without secret values.
     told: Vec<String>,
     /// What stands for it in hashes.
@@ -108,8 +128,7 @@ struct Before {
 }
 
 impl<'a> Wrap<'a> {
-    fn new(options: &'a WrapOptions<'a>, observer: &'a dyn Observer) -> Self {
-        let secrets = secrets(options);
+    fn new(options: &'a WrapOptions<'a>, observer: &'a dyn Observer, secrets: &'a Secrets) -> Self {
         let told: Vec<_> = options.command.iter().map(|w| secrets.replace(w)).collect();
         let text = wrapped_command(&told);
         Self {
@@ -135,6 +154,7 @@ impl<'a> Wrap<'a> {
         let clock = Instant::now();
         let search = options.environment.get("PATH");
         let source = source::probe(options.state.workspace(), search, &options.cancel).await;
+        run::gate::source(self.secrets, source.as_ref())?;
         let facts = self.facts();
         self.ask(hooks.pipeline_validate(&facts)).await?;
         let before = Before {
@@ -170,6 +190,9 @@ impl<'a> Wrap<'a> {
         if options.command.is_empty() {
             return Err(Failure::Usage("there is no command to wrap".into()));
         }
+        run::gate::told_places(self.secrets, &options.state, &options.place)?;
+        let declared = self.declared();
+        run::gate::early(self.secrets, Some(&options.name), &[declared])?;
         let name = &options.name;
         if name.trim().is_empty() || name.chars().any(char::is_control) {
             let name = bounded::text::visible(name);
@@ -247,7 +270,7 @@ impl<'a> Wrap<'a> {
         let tap = Tap {
             step: &options.name,
             observer: self.observer,
-            secrets: &self.secrets,
+            secrets: self.secrets,
             record: options.record,
         };
         self.observer.started(&options.name);
@@ -290,6 +313,7 @@ impl<'a> Wrap<'a> {
             signing: options.signing,
             label: Some(&options.name),
             now: (options.now)(),
+            secrets: self.secrets,
             record_events: true,
         };
         let (receipt, path) = run::conclude(Draft { receipt, events }, closing)?;
@@ -355,12 +379,4 @@ const fn code(end: End) -> i32 {
         End::Signal(signal) => 128 + signal,
         End::TimedOut(_) => step::TIMED_OUT,
     }
-}
-
-fn secrets(options: &WrapOptions<'_>) -> Secrets {
-    use std::os::unix::ffi::OsStrExt;
-    Secrets::new(options.secrets.iter().filter_map(|name| {
-        let value = options.environment.get(name)?;
-        Some((name.as_str(), value.as_bytes()))
-    }))
 }

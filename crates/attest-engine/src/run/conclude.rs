@@ -8,9 +8,10 @@ use attest_receipt::ledger::Event;
 use attest_receipt::receipt::{self, MAX_BYTES, Receipt};
 use attest_receipt::time::Time;
 
-use super::{LoadKey, Place, RunError};
+use super::{LoadKey, Place, RunError, gate};
 use crate::layout::{State, create_whole};
 use crate::ledger;
+use crate::output::Secrets;
 
 /// Longest label in the name of a receipt.
 const LABEL: usize = 100;
@@ -39,6 +40,8 @@ pub struct Closing<'a> {
     pub label: Option<&'a str>,
     /// The time of the file's name.
     pub now: Time,
+    /// What must not stand in it.
+    pub secrets: &'a Secrets,
     /// Whether the events go to the ledger.
     pub record_events: bool,
 }
@@ -55,7 +58,8 @@ impl std::fmt::Debug for Closing<'_> {
 /// there. The key is loaded here and nowhere before.
 ///
 /// # Errors
-/// No usable key, a receipt that no reader would take, or the disk; no receipt is there then.
+/// A secret in it, no usable key, a receipt that no reader would take, or the disk; no receipt is
+/// there then.
 pub fn conclude(
     draft: Draft,
     closing: Closing<'_>,
@@ -64,6 +68,10 @@ pub fn conclude(
         mut receipt,
         mut events,
     } = draft;
+    gate::check(closing.secrets, "receipt", &receipt)?;
+    gate::check(closing.secrets, "events", &events)?;
+    let label = closing.label.unwrap_or_default();
+    gate::text(closing.secrets, "the name of the receipt's file", label)?;
     if let Some(signing) = closing.signing {
         let key = signing.load()?;
         ledger::sign(&mut events, &*key);
@@ -120,26 +128,14 @@ fn check_readable(receipt: &Receipt, text: &str) -> Result<(), RunError> {
 /// Finds out early that a receipt could not be put where it is wanted.
 ///
 /// # Errors
-/// The folder is missing, or something that is no file is in the way.
+/// The folder is missing or not writable, or something that is no file is in the way.
 pub fn check_place(place: &Place) -> Result<(), RunError> {
     let Place::File(path) = place else {
         return Ok(());
     };
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let failed = write_failed("the receipt");
-    if !fs_err::metadata(folder).map_err(&failed)?.is_dir() {
-        return Err(failed(not_usable(folder, "is no folder")));
-    }
-    match fs_err::symlink_metadata(path) {
-        Ok(found) if found.is_dir() || path.file_name().is_none() => {
-            Err(failed(not_usable(path, "is a folder")))
-        }
+    match safe_fs::writable_target(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(write_failed("the receipt")(error)),
     }
 }
 
@@ -149,7 +145,7 @@ fn not_usable(path: &Path, why: &str) -> io::Error {
 
 fn store(receipt: &Receipt, text: &[u8], closing: Closing<'_>) -> Result<PathBuf, RunError> {
     if let Place::File(path) = closing.place {
-        safe_fs::write_atomic(path, text, 0o644).map_err(write_failed("the receipt"))?;
+        safe_fs::write_target(path, text, 0o644).map_err(write_failed("the receipt"))?;
         return Ok(path.clone());
     }
     let folder = closing.state.receipts();

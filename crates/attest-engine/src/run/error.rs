@@ -90,6 +90,18 @@ pub enum RunError {
     /// Somebody who was asked stopped the run before it had a step to record.
     #[error("{0}; no step was recorded, so there is no receipt")]
     Stopped(Stop),
+    /// A secret would stand in the receipt.
+    #[error(
+        "the value of secret `{name}` stands in {place} (`{text}`), which cannot be replaced: there is no receipt"
+    )]
+    Secret {
+        /// The variable.
+        name: String,
+        /// Where in the receipt.
+        place: String,
+        /// What stands there, without the value.
+        text: String,
+    },
     /// The signing key cannot be used.
     #[error("cannot load the signing key")]
     Key(#[source] Box<dyn std::error::Error + Send + Sync>),

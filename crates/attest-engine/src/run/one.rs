@@ -166,7 +166,9 @@ impl<'a> Shared<'a> {
         };
         let folder = self.options.state.cache();
         let subject = self.subject(planned, ready);
-        if let Err(why) = cache::store(&folder, &subject, &result, (self.options.now)()) {
+        let secrets = &self.plan.secrets;
+        let now = (self.options.now)();
+        if let Err(why) = cache::store(&folder, &subject, &result, secrets, now) {
             let name = &planned.name;
             let message = format!("step '{name}': its result cannot be cached: {why}");
             self.observer.warning(&message);

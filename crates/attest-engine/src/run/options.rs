@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::RunError;
 use crate::layout::State;
-use crate::output::Record;
+use crate::output::{Record, Secrets};
 
 /// One run of a pipeline.
 #[derive(Clone)]
@@ -42,6 +42,14 @@ pub struct RunOptions<'a> {
     pub now: fn() -> Time,
     /// Ends the run early; nothing is written then.
     pub cancel: CancellationToken,
+}
+
+impl RunOptions<'_> {
+    /// Returns what no receipt and no message may hold.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        super::plan::secrets(&self.pipeline, &self.environment)
+    }
 }
 
 impl std::fmt::Debug for RunOptions<'_> {

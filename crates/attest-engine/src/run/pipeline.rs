@@ -15,9 +15,9 @@ use super::conclude::{Closing, Draft, conclude};
 use super::one::{Done, Shared};
 use super::plan::Plan;
 use super::schedule::{self, Ran};
-use super::{Execution, RunError, RunOptions, RunOutcome, before};
+use super::{Execution, RunError, RunOptions, RunOutcome, before, gate};
 use crate::hooks::{Hooks, Stop, Verdict};
-use crate::output::Observer;
+use crate::output::{Hiding, Observer};
 use crate::{ci, isolation, ledger, source};
 
 /// Runs a pipeline and writes its receipt.
@@ -34,13 +34,18 @@ pub async fn pipeline(
     let held = before::hold(options, observer).await?;
     let begun = Begun::now(options);
     let plan = Plan::new(options)?;
+    let observer = &Hiding::new(observer, &plan.secrets);
     for name in plan.secrets.too_short() {
         observer.warning(&format!(
             "the value of secret `{name}` is too short to be replaced"
         ));
     }
+    gate::places(&plan.secrets, options)?;
+    let name = options.pipeline.name.as_deref();
+    gate::early(&plan.secrets, name, &plan.declared())?;
     let capsules = Capsules::load(options, &plan)?;
     let source = commit(options).await;
+    gate::source(&plan.secrets, source.as_ref())?;
     let validated = listen(options, hooks.pipeline_validate(&plan.facts)).await?;
     if let Verdict::Stop(stop) = validated {
         return Err(RunError::Stopped(stop));
@@ -66,6 +71,7 @@ pub async fn pipeline(
         signing: options.signing,
         label: options.pipeline.name.as_deref(),
         now: (options.now)(),
+        secrets: &plan.secrets,
         record_events: true,
     };
     let draft = Draft {

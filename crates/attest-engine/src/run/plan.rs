@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use attest_receipt::pipeline::Step;
+use attest_receipt::pipeline::{Pipeline, Step};
 use attest_receipt::receipt::DeclaredStep;
 
-use super::{Execution, RunError, RunOptions};
+use super::{Environment, Execution, RunError, RunOptions};
 use crate::hooks::{PipelineFacts, StepFacts};
 use crate::output::Secrets;
 
@@ -72,7 +72,7 @@ impl Plan {
                 step: step.clone(),
             });
         }
-        let secrets = secrets(options);
+        let secrets = options.secrets();
         let facts = PipelineFacts {
             path: options.pipeline_path.clone(),
             hash: pipeline_hash.clone(),
@@ -198,12 +198,12 @@ fn variables(
     variables
 }
 
-/// The values that a secret variable has anywhere in the run.
-fn secrets(options: &RunOptions<'_>) -> Secrets {
-    let pipeline = &options.pipeline;
+/// Returns the values that the secret variables of a pipeline have anywhere in a run.
+#[must_use]
+pub fn secrets(pipeline: &Pipeline, environment: &Environment) -> Secrets {
     let mut values: Vec<(&str, &[u8])> = Vec::new();
     for name in &pipeline.secrets {
-        let inherited = options.environment.0.iter();
+        let inherited = environment.0.iter();
         values.extend(
             inherited
                 .filter(|(known, _)| known == name.as_str())

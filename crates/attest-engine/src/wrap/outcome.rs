@@ -9,6 +9,7 @@ use serde::Serialize;
 use tree_manifest::ManifestError;
 
 use crate::hooks::{Stop, StopKind};
+use crate::output::Secrets;
 use crate::run::RunError;
 use crate::told::told;
 
@@ -28,6 +29,8 @@ pub struct WrapOutcome {
     pub path: Option<PathBuf>,
     /// Why there is no receipt, or who is against it.
     pub failure: Option<Failure>,
+    /// What the report must not hold.
+    secrets: Secrets,
 }
 
 /// Why a command has no receipt, or one that somebody is against.
@@ -64,6 +67,13 @@ impl From<RunError> for Failure {
 }
 
 impl WrapOutcome {
+    pub(super) fn hiding(secrets: Secrets) -> Self {
+        Self {
+            secrets,
+            ..Self::default()
+        }
+    }
+
     /// Returns the exit code: that of the command if it failed, whatever became of the receipt.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
@@ -83,7 +93,10 @@ impl WrapOutcome {
                 None => "failed",
             },
             receipt: self.path.clone(),
-            error: self.failure.as_ref().map(ToString::to_string),
+            error: self
+                .failure
+                .as_ref()
+                .map(|failure| self.secrets.replace(&failure.to_string())),
         }
     }
 }
@@ -124,6 +137,6 @@ impl Report {
     pub fn write(&self, path: &Path) -> Result<(), SafeFsError> {
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        safe_fs::write_atomic(path, &bytes, 0o644)
+        safe_fs::write_target(path, &bytes, 0o644)
     }
 }

@@ -63,6 +63,16 @@ impl Wrap<'_> {
         (receipt, events)
     }
 
+    pub(super) fn declared(&self) -> DeclaredStep {
+        DeclaredStep {
+            name: self.options.name.clone(),
+            needs: Vec::new(),
+            command_hash: self.command_hash.clone(),
+            inputs: self.options.inputs.clone(),
+            outputs: self.options.outputs.clone(),
+        }
+    }
+
     fn provenance(&self, before: &Before, outputs: &Manifest) -> Provenance {
         let options = self.options;
         let artifacts = outputs.entries().map(|(path, entry)| Artifact {
@@ -80,13 +90,7 @@ impl Wrap<'_> {
             runner_os: std::env::consts::OS.into(),
             runner_arch: std::env::consts::ARCH.into(),
             ci: ci::detect(|name| options.environment.text(name)),
-            steps: vec![DeclaredStep {
-                name: options.name.clone(),
-                needs: Vec::new(),
-                command_hash: self.command_hash.clone(),
-                inputs: options.inputs.clone(),
-                outputs: options.outputs.clone(),
-            }],
+            steps: vec![self.declared()],
             artifacts: artifacts.collect(),
             execution: Some(Execution::Wrapped {
                 command: self.told.clone(),

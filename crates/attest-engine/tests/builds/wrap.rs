@@ -261,6 +261,82 @@ fn secrets_reach_neither_receipt_nor_ledger_nor_terminal() {
 }
 
 #[test]
+fn a_secret_in_a_name_or_path_is_refused_before_the_command_starts() {
+    const CANARY: &str = "canary-7f3a91";
+    type Change = fn(&mut WrapOptions<'static>);
+    let changes: [(&str, Change); 5] = [
+        ("receipt.provenance.pipeline_name", |o| {
+            o.name = CANARY.into();
+        }),
+        ("receipt.provenance.steps[0].inputs[0]", |o| {
+            o.inputs = vec![CANARY.into()];
+        }),
+        ("receipt.provenance.steps[0].outputs[0]", |o| {
+            o.outputs = vec![format!("o/{CANARY}-missing")];
+        }),
+        ("the path of the receipt", |o| {
+            o.place = Place::File(o.state.workspace().join(CANARY));
+        }),
+        ("the path of the state folder", |o| {
+            o.state = State::new(o.state.workspace(), o.state.workspace().join(CANARY));
+        }),
+    ];
+    for (place, change) in changes {
+        let world = World::new();
+        let mut options = options(&world, &["touch", "ran"]);
+        options.environment.0.push(("TOKEN".into(), CANARY.into()));
+        options.secrets = vec!["TOKEN".into()];
+        change(&mut options);
+        let (outcome, seen) = done(&options);
+        assert_eq!(outcome.exit_code(), 2, "{outcome:?}");
+        let error = outcome.failure.as_ref().unwrap().to_string();
+        assert!(
+            error.contains("`TOKEN`") && error.contains(place),
+            "{error}"
+        );
+        for text in [error, seen.all(), format!("{:?}", outcome.report())] {
+            assert!(!text.contains(CANARY), "{text}");
+        }
+        assert!(!world.path("ran").exists() && !world.path(CANARY).exists());
+        assert!(world.receipts().is_empty());
+    }
+}
+
+#[test]
+fn a_made_file_with_a_secret_in_its_name_leaves_no_receipt() {
+    const CANARY: &str = "canary-7f3a91";
+    let world = World::new();
+    let mut options = options(&world, &["sh", "-c", "mkdir o; touch o/$TOKEN"]);
+    options.environment.0.push(("TOKEN".into(), CANARY.into()));
+    options.secrets = vec!["TOKEN".into()];
+    options.outputs = vec!["o".into()];
+    let (outcome, _) = done(&options);
+    assert_eq!(outcome.exit_code(), 2, "{outcome:?}");
+    let report = outcome.report();
+    assert_eq!(report.build_exit_code, Some(0));
+    let error = report.error.unwrap();
+    assert!(
+        error.contains("artifacts[0].path (`o/[redacted TOKEN]`)"),
+        "{error}"
+    );
+    assert!(world.receipts().is_empty());
+}
+
+#[test]
+fn a_program_with_a_secret_in_its_path_is_reported_without_it() {
+    const CANARY: &str = "canary-7f3a91";
+    let world = World::new();
+    let mut options = options(&world, &["/absent/canary-7f3a91"]);
+    options.environment.0.push(("TOKEN".into(), CANARY.into()));
+    options.secrets = vec!["TOKEN".into()];
+    let (outcome, _) = done(&options);
+    assert_eq!(outcome.exit_code(), 127, "{outcome:?}");
+    let error = outcome.report().error.unwrap();
+    assert!(error.contains("/absent/[redacted TOKEN]"), "{error}");
+    assert!(!error.contains(CANARY), "{error}");
+}
+
+#[test]
 fn the_variables_of_this_process_are_inherited() {
     let world = World::new();
     let mut options = options(&world, &["sh", "-c", "echo $COLOUR"]);

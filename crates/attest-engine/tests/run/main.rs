@@ -12,4 +12,5 @@ mod faults;
 mod hooks;
 mod order;
 mod receipt;
+mod secrets;
 mod support;

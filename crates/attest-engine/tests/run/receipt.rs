@@ -1,6 +1,7 @@
 //! What a receipt says, and where it goes.
 
 use attest_engine::hooks::NoHooks;
+use attest_engine::output::Secrets;
 use attest_engine::run::Place;
 use attest_receipt::encode::{blake3_hex, hex};
 use attest_receipt::ledger::{Event, chain_hash, environment_hash};
@@ -92,6 +93,7 @@ fn receipts_of_the_same_name_get_numbers() {
             signing: None,
             label: Some("test"),
             now: time("2026-11-30T12:00:00Z"),
+            secrets: &Secrets::default(),
             record_events: false,
         };
         let path = conclude(draft, closing).unwrap().1.unwrap();
@@ -179,6 +181,7 @@ fn a_receipt_that_no_reader_would_take_is_not_written() {
         signing: None,
         label: None,
         now: time("2026-11-30T12:00:00Z"),
+        secrets: &Secrets::default(),
         record_events: true,
     };
     let mut refused = |change: &dyn Fn(&mut receipt::Receipt)| {
