@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::{Serialize, Serializer};
 
 /// A moment in UTC, to the nanosecond.
@@ -11,9 +12,27 @@ use serde::{Serialize, Serializer};
 pub struct Time(Timestamp);
 
 /// Says why a text is no time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("must be a time such as 2026-11-30T12:00:00Z, with at most nine digits of a second")]
-pub struct TimeError;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TimeError {
+    /// It looks like none.
+    #[error("must be a time such as 2026-11-30T12:00:00Z, with at most nine digits of a second")]
+    Form,
+    /// An offset from UTC, or no zone at all.
+    #[error("must be a time in UTC, which ends in Z")]
+    Zone,
+    /// The 30th of February, or a month 13.
+    #[error("is no day of the calendar")]
+    Day,
+    /// A leap second has no moment of its own here, and other readers take it for another.
+    #[error("has a second 60, which is not read here")]
+    LeapSecond,
+    /// An hour 24, a minute 60.
+    #[error("is no time of the day; the last one is 23:59:59")]
+    TimeOfDay,
+    /// Later than what can be computed with.
+    #[error("is later than 9999-12-30T22:00:00Z, the last time that is read here")]
+    Late,
+}
 
 impl Time {
     /// The time that hermetic runs record instead of the clock's.
@@ -70,36 +89,54 @@ impl FromStr for Time {
     type Err = TimeError;
 
     fn from_str(text: &str) -> Result<Self, TimeError> {
-        if !has_the_form(text.as_bytes()) {
-            return Err(TimeError);
+        check_form(text.as_bytes())?;
+        // Two digits each, so that their order is that of the numbers.
+        let part = |range| text.get(range).unwrap_or_default();
+        part(0..10).parse::<Date>().map_err(|_| TimeError::Day)?;
+        let second = part(17..19);
+        if part(11..13) > "23" || part(14..16) > "59" || second > "60" {
+            return Err(TimeError::TimeOfDay);
         }
-        // A leap second has no moment of its own here, and jiff would take it for the one before.
-        if text.get(17..19) == Some("60") {
-            return Err(TimeError);
+        if second == "60" {
+            return Err(TimeError::LeapSecond);
         }
-        let time: Timestamp = text.parse().map_err(|_| TimeError)?;
+        let time: Timestamp = text.parse().map_err(|_| TimeError::Late)?;
         Ok(Self(time))
     }
 }
 
 /// `YYYY-MM-DDTHH:MM:SS[.1 to 9 digits]Z`
-fn has_the_form(bytes: &[u8]) -> bool {
+fn check_form(bytes: &[u8]) -> Result<(), TimeError> {
     const FORM: &[u8; 19] = b"0000-00-00T00:00:00";
-    let Some((head, tail)) = bytes.split_at_checked(FORM.len()) else {
-        return false;
-    };
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit());
+    let year = digits.count();
+    if year > 4 && bytes.get(year) == Some(&b'-') {
+        return Err(TimeError::Late);
+    }
+    let (head, tail) = bytes.split_at_checked(FORM.len()).ok_or(TimeError::Form)?;
     let head_fits = head.iter().zip(FORM).all(|(byte, form)| match form {
         b'0' => byte.is_ascii_digit(),
         other => byte == other,
     });
-    let tail_fits = match tail {
-        [b'Z'] => true,
-        [b'.', digits @ .., b'Z'] => {
-            (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+    if !head_fits {
+        return Err(TimeError::Form);
+    }
+    let zone = match tail {
+        [b'.', rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
+            let (digits, zone) = rest.split_at(digits.count());
+            if !(1..=9).contains(&digits.len()) {
+                return Err(TimeError::Form);
+            }
+            zone
         }
-        _ => false,
+        zone => zone,
     };
-    head_fits && tail_fits
+    match zone {
+        b"Z" => Ok(()),
+        [] | [b'+' | b'-' | b'z', ..] => Err(TimeError::Zone),
+        _ => Err(TimeError::Form),
+    }
 }
 
 impl Serialize for Time {
@@ -132,26 +169,39 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_are_refused() {
-        for text in [
-            "",
-            "2026-11-30",
-            "2026-11-30T11:51:16",
-            "2026-11-30t11:51:16Z",
-            "2026-11-30T11:51:16z",
-            "2026-11-30 11:51:16Z",
-            "2026-11-30T11:51:16+00:00",
-            "2026-11-30T11:51:16.Z",
-            "2026-11-30T11:51:16.1234567890Z",
-            "2026-11-30T11:51:60Z",
-            "2026-02-30T11:51:16Z",
-            "2026-11-30T24:00:00Z",
-            "+002026-11-30T11:51:16Z",
-            "2026-11-30T11:51:16Z ",
-            "2026-11-30T11:51:16[UTC]Z",
+    fn other_spellings_are_refused_with_what_is_wrong() {
+        for (text, wrong) in [
+            ("", TimeError::Form),
+            ("2026-11-30", TimeError::Form),
+            ("2026-11-30T11:51:16", TimeError::Zone),
+            ("2026-11-30t11:51:16Z", TimeError::Form),
+            ("2026-11-30T11:51:16z", TimeError::Zone),
+            ("2026-11-30 11:51:16Z", TimeError::Form),
+            ("2026-11-30T11:51:16+00:00", TimeError::Zone),
+            ("2026-11-30T11:51:16.5-02:00", TimeError::Zone),
+            ("2026-11-30T11:51:16.Z", TimeError::Form),
+            ("2026-11-30T11:51:16.1234567890Z", TimeError::Form),
+            ("2026-11-30T11:51:60Z", TimeError::LeapSecond),
+            ("2016-12-31T23:59:60Z", TimeError::LeapSecond),
+            ("2026-11-30T11:51:61Z", TimeError::TimeOfDay),
+            ("2026-11-30T11:60:16Z", TimeError::TimeOfDay),
+            ("2026-11-30T24:00:00Z", TimeError::TimeOfDay),
+            ("2026-11-30T24:00:60Z", TimeError::TimeOfDay),
+            ("2026-02-30T11:51:16Z", TimeError::Day),
+            ("2026-02-29T11:51:16Z", TimeError::Day),
+            ("2026-13-01T11:51:16Z", TimeError::Day),
+            ("2026-00-01T11:51:16Z", TimeError::Day),
+            ("9999-12-31T00:00:00Z", TimeError::Late),
+            ("9999-12-30T22:00:01Z", TimeError::Late),
+            ("10000-01-01T00:00:00Z", TimeError::Late),
+            ("+002026-11-30T11:51:16Z", TimeError::Form),
+            ("2026-11-30T11:51:16Z ", TimeError::Form),
+            ("2026-11-30T11:51:16[UTC]Z", TimeError::Form),
         ] {
-            assert!(text.parse::<Time>().is_err(), "{text}");
+            assert_eq!(text.parse::<Time>(), Err(wrong), "{text}");
         }
+        assert!("9999-12-30T22:00:00Z".parse::<Time>().is_ok());
+        assert!("2024-02-29T23:59:59Z".parse::<Time>().is_ok());
     }
 
     #[test]

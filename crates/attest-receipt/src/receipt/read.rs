@@ -27,9 +27,15 @@ pub enum SchemaError {
     /// Not a mapping.
     #[error("a receipt is a mapping, not {0}")]
     NotAMapping(&'static str),
-    /// A field.
+    /// A field. No source: it would say the same once more.
     #[error("{}", told(.0))]
-    Field(#[from] FieldError),
+    Field(FieldError),
+}
+
+impl From<FieldError> for SchemaError {
+    fn from(error: FieldError) -> Self {
+        Self::Field(error)
+    }
 }
 
 /// Names the object first and then what is wrong with its field, so that the same words stand

@@ -43,7 +43,7 @@ fn receipt(mut fields: Fields) -> Taken<Receipt> {
     let receipt = Receipt {
         schema_version: fields
             .contains("schema_version")
-            .then(|| u32(&mut fields, "schema_version"))
+            .then(|| version(&mut fields, "schema_version"))
             .transpose()?,
         pipeline_hash: fields.text("pipeline_hash")?,
         steps: list(&mut fields, "steps", step)?,
@@ -274,23 +274,42 @@ fn texts(fields: &mut Fields, name: &str) -> Taken<Vec<String>> {
 }
 
 pub(super) fn u32(fields: &mut Fields, name: &str) -> Taken<u32> {
-    let value = fields.u64(name)?;
-    u32::try_from(value).map_err(|_| {
-        FieldError::invalid(
-            fields.path_of(name),
-            format!("must be a plain integer from 0 to {}", u32::MAX),
-        )
-    })
+    let path = fields.path_of(name);
+    whole(
+        path,
+        fields.u64(name),
+        "a plain integer from 0 to 4294967295",
+    )
 }
 
 pub(crate) fn i32(fields: &mut Fields, name: &str) -> Taken<i32> {
-    let value = fields.i64(name)?;
-    i32::try_from(value).map_err(|_| {
-        FieldError::invalid(
-            fields.path_of(name),
-            format!("must be a plain integer from {} to {}", i32::MIN, i32::MAX),
-        )
-    })
+    let path = fields.path_of(name);
+    whole(
+        path,
+        fields.i64(name),
+        "a plain integer from -2147483648 to 2147483647",
+    )
+}
+
+/// A later version was refused before, so that what is no version at all is told what one is.
+fn version(fields: &mut Fields, name: &str) -> Taken<u32> {
+    let path = fields.path_of(name);
+    whole(path, fields.u64(name), "a plain integer from 0 to 3")
+}
+
+/// Narrows a whole number; whatever is wrong with it, the message has the range of the field.
+fn whole<W, N: TryFrom<W>>(path: String, taken: Taken<W>, expected: &'static str) -> Taken<N> {
+    let invalid = || FieldError::invalid(path, format!("must be {expected}"));
+    match taken {
+        Ok(value) => N::try_from(value).map_err(|_| invalid()),
+        Err(FieldError::WrongType { path, found, .. }) => Err(FieldError::WrongType {
+            path,
+            expected,
+            found,
+        }),
+        Err(FieldError::Invalid { .. }) => Err(invalid()),
+        Err(other) => Err(other),
+    }
 }
 
 /// Takes a word of a closed set.

@@ -220,6 +220,41 @@ fn a05_integers_are_plain_decimals_in_range() {
 }
 
 #[test]
+fn a_number_that_is_none_is_told_the_range_of_its_field() {
+    let small = "must be a plain integer from 0 to 4294967295";
+    let signed = "must be a plain integer from -2147483648 to 2147483647";
+    let version = "must be a plain integer from 0 to 3";
+    for (pointer, range) in [
+        ("/schema_version", version),
+        ("/reproducibility/runs", small),
+        ("/plugins/0/protocol", small),
+        ("/steps/0/exit_code", signed),
+    ] {
+        for value in [json!("3"), json!(0.5), json!(-3_000_000_000_i64)] {
+            let error = refusal(pointer, value);
+            assert!(error.contains(range), "{pointer}: {error}");
+        }
+    }
+    assert_eq!(
+        refusal("/steps/0/exit_code", json!(0.0)),
+        format!("steps[0]: field `exit_code` {signed}, not a number that is no plain integer")
+    );
+    assert_eq!(
+        refusal("/schema_version", json!("3")),
+        format!("field `schema_version` {version}, not a string")
+    );
+}
+
+#[test]
+fn a_fault_of_a_field_is_said_once() {
+    let mut receipt = full();
+    receipt.as_object_mut().unwrap().remove("steps");
+    let error = receipt::read(receipt.to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.to_string(), "missing field `steps`");
+    assert!(std::error::Error::source(&error).is_none());
+}
+
+#[test]
 fn a28_negative_and_huge_durations_are_refused() {
     for pointer in ["/total_duration_secs", "/steps/0/duration_secs"] {
         assert!(with(pointer, json!(u64::MAX)).is_ok());
@@ -257,14 +292,17 @@ fn words_of_closed_sets_are_exact() {
 fn times_are_rfc_3339_in_utc() {
     for pointer in ["/timestamp", "/provenance/started_at"] {
         assert!(with(pointer, json!("2026-11-30T12:00:00.5Z")).is_ok());
-        for time in [
-            "2026-11-30T12:00:00+00:00",
-            "2026-11-30t12:00:00z",
-            "now",
-            "",
+        for (time, wrong) in [
+            ("2026-11-30T12:00:00+00:00", "must be a time in UTC"),
+            ("2026-11-30t12:00:00z", "must be a time such as"),
+            ("now", "must be a time such as"),
+            ("", "must be a time such as"),
+            ("2016-12-31T23:59:60Z", "has a second 60"),
+            ("2026-02-30T12:00:00Z", "is no day of the calendar"),
+            ("10000-01-01T00:00:00Z", "is later than 9999-12-30"),
         ] {
             let error = refusal(pointer, json!(time));
-            assert!(error.contains("must be a time"), "{error}");
+            assert!(error.contains(wrong), "{error}");
         }
     }
 }
