@@ -5,7 +5,8 @@
 //! text is wanted; [`Node::into_json`] resolves plain scalars for documents that are typed.
 //!
 //! A document whose first byte other than white space is `{` is read as strict JSON first; only
-//! what is no JSON by its syntax is then tried as YAML.
+//! what is no JSON by its syntax is then tried as YAML. What follows a whole value is refused and
+//! not tried: JSON has no comments, and a text with U+2028 in it would be another one in YAML.
 //!
 //! Decided here, for both kinds of document:
 //!
