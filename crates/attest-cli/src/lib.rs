@@ -17,6 +17,7 @@ mod receipt_text;
 mod signing;
 mod stamping;
 mod trust_files;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -76,7 +77,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// # Errors
 /// What went wrong, with hints on what to do.
 pub fn run(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
-    commands::dispatch(command, ui)
+    commands::dispatch(command, ui).map_err(words::short)
 }
 
 #[cfg(test)]
