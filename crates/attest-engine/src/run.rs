@@ -10,6 +10,7 @@
 
 mod before;
 mod boxed;
+mod changes;
 mod conclude;
 mod error;
 pub(crate) mod gate;
@@ -22,6 +23,7 @@ mod plan;
 mod schedule;
 
 pub use before::{load, refuse_plugins};
+pub use changes::Changes;
 pub use conclude::{Closing, Draft, check_place, conclude};
 pub use error::RunError;
 pub use options::{Environment, Execution, LoadKey, Place, RunOptions, SigningKey};

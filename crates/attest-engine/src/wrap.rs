@@ -14,7 +14,7 @@ use attest_receipt::manifest::Manifest;
 use attest_receipt::pipeline::{wrapped_command, wrapped_hash};
 use attest_receipt::receipt::Source;
 use attest_receipt::time::Time;
-use process_tree::Wrapper;
+use process_tree::{StartError, Wrapper};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tree_manifest::ManifestError;
@@ -22,7 +22,7 @@ use tree_manifest::ManifestError;
 use crate::hooks::{BeforeStep, Hooks, PipelineFacts, StepFacts, Verdict};
 use crate::layout::State;
 use crate::output::{Hiding, Observer, Record, Secrets};
-use crate::run::{self, Closing, Draft, Environment, LoadKey, Place, RunError};
+use crate::run::{self, Changes, Closing, Draft, Environment, LoadKey, Place, RunError};
 use crate::source;
 use crate::step::{self, Command, End, Executed, Input, StepError, Tap};
 
@@ -157,11 +157,12 @@ impl<'a> Wrap<'a> {
         run::gate::source(self.secrets, source.as_ref())?;
         let facts = self.facts();
         self.ask(hooks.pipeline_validate(&facts)).await?;
+        let inputs = self.hash_inputs().await?;
         let before = Before {
             at,
             clock,
             source,
-            input_hash: self.hash_inputs().await?,
+            input_hash: inputs.hash(),
         };
         if let Some(step) = facts.steps.first() {
             let facts = BeforeStep {
@@ -176,8 +177,9 @@ impl<'a> Wrap<'a> {
         let executed = self.execute().await?;
         let code = code(executed.end);
         outcome.code = Some(code);
-        if self.hash_inputs().await? != before.input_hash {
-            return Err(Failure::InputsChanged);
+        let after = self.hash_inputs().await?;
+        if after != inputs {
+            return Err(Failure::InputsChanged(Changes::between(&inputs, &after)));
         }
         let outputs = self.hash_outputs().await?;
         self.conclude(&before, executed, code, &outputs, hooks, outcome)
@@ -278,8 +280,8 @@ impl<'a> Wrap<'a> {
             .await
             .map_err(|error| match error {
                 StepError::Cancelled => Failure::Cancelled,
-                StepError::Start(error) => Failure::NotStarted(error),
-                error @ StepError::Wait(_) => Failure::Failed(RunError::Step {
+                StepError::Start(error) if is_refusal(&error) => Failure::NotStarted(error),
+                error => Failure::Failed(RunError::Step {
                     step: options.name.clone(),
                     source: error,
                 }),
@@ -333,11 +335,11 @@ impl<'a> Wrap<'a> {
         }
     }
 
-    async fn hash_inputs(&self) -> Result<String, Failure> {
+    async fn hash_inputs(&self) -> Result<Manifest, Failure> {
         let hash = self.command_hash.clone();
         let declared = self.options.inputs.clone();
         self.aside(move |workspace, options| {
-            tree_manifest::inputs(workspace, &hash, &declared, options).map(|made| made.hash())
+            tree_manifest::inputs(workspace, &hash, &declared, options)
         })
         .await
     }
@@ -370,6 +372,17 @@ impl<'a> Wrap<'a> {
         })?;
         hashed.map_err(Failure::Files)
     }
+}
+
+/// Tells whether it is the command that cannot be started, and not what watches over it.
+const fn is_refusal(error: &StartError) -> bool {
+    !matches!(
+        error,
+        StartError::Pipes(_)
+            | StartError::Wrapper { .. }
+            | StartError::WrapperLost { .. }
+            | StartError::WrapperSilent { .. }
+    )
 }
 
 /// The code that tells how a command ended, as shells tell it.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tree_manifest::ManifestError;
 
+use super::Changes;
 use crate::hooks::{Stop, StopKind};
 use crate::layout::LayoutError;
 use crate::step::StepError;
@@ -49,7 +50,7 @@ pub enum RunError {
     },
     /// What the receipt would say was read is not what is there now.
     #[error(
-        "step '{step}' modified its own declared inputs while running (before {before}, after {after}); the receipt could not describe what was built"
+        "step '{step}' modified its own declared inputs while running (before {before}, after {after}); the receipt could not describe what was built{changes}"
     )]
     InputsChanged {
         /// The step.
@@ -58,6 +59,8 @@ pub enum RunError {
         before: String,
         /// The hash after it ran.
         after: String,
+        /// Which files differ.
+        changes: Changes,
     },
     /// The working directory of a step is missing or not in the workspace.
     #[error("step '{step}': working_dir '{directory}' {why}")]

@@ -7,7 +7,7 @@ use tree_manifest::ManifestError;
 
 use super::boxed::Capsules;
 use super::plan::{Plan, Planned};
-use super::{RunError, RunOptions};
+use super::{Changes, RunError, RunOptions};
 use crate::cache::{self, Found, Subject};
 use crate::output::{Observer, Recorded};
 use crate::step::{self, Command, Executed, Tap};
@@ -27,6 +27,7 @@ pub(super) struct Shared<'a> {
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) place: usize,
+    pub(super) inputs: Manifest,
     pub(super) input_hash: String,
     pub(super) capsule_hash: Option<String>,
 }
@@ -57,9 +58,11 @@ impl<'a> Shared<'a> {
     pub(super) async fn ready(self, place: usize) -> Result<Ready, RunError> {
         let planned = self.planned(place)?;
         planned.directory(self.options.state.workspace())?;
+        let inputs = self.hash_inputs(planned).await?;
         Ok(Ready {
             place,
-            input_hash: self.hash_inputs(planned).await?,
+            input_hash: inputs.hash(),
+            inputs,
             capsule_hash: self
                 .capsules
                 .of(planned)
@@ -76,11 +79,12 @@ impl<'a> Shared<'a> {
         self.observer.started(&planned.name);
         let executed = self.execute(planned, &ready).await?;
         let after = self.hash_inputs(planned).await?;
-        if after != ready.input_hash {
+        if after != ready.inputs {
             return Err(RunError::InputsChanged {
                 step: planned.name.clone(),
+                changes: Changes::between(&ready.inputs, &after),
                 before: ready.input_hash,
-                after,
+                after: after.hash(),
             });
         }
         let outputs = self.hash_outputs(planned).await;
@@ -190,16 +194,15 @@ impl<'a> Shared<'a> {
         }
     }
 
-    async fn hash_inputs(self, planned: &Planned) -> Result<String, RunError> {
+    async fn hash_inputs(self, planned: &Planned) -> Result<Manifest, RunError> {
         let hash = planned.command_hash.clone();
         if planned.step.inputs.is_empty() {
-            return Ok(Manifest::of_inputs(hash).hash());
+            return Ok(Manifest::of_inputs(hash));
         }
         let workspace = self.options.state.workspace().to_owned();
         let declared = planned.step.inputs.clone();
         let options = tree_manifest::Options::default();
-        let work =
-            move || tree_manifest::inputs(&workspace, &hash, &declared, &options).map(|m| m.hash());
+        let work = move || tree_manifest::inputs(&workspace, &hash, &declared, &options);
         self.aside(planned, work).await
     }
 

@@ -10,7 +10,7 @@ use tree_manifest::ManifestError;
 
 use crate::hooks::{Stop, StopKind};
 use crate::output::Secrets;
-use crate::run::RunError;
+use crate::run::{Changes, RunError};
 use crate::told::told;
 
 /// The code of a command that cannot be started, as shells tell it.
@@ -44,8 +44,10 @@ pub enum Failure {
     #[error("attestation failed: {}", told(.0))]
     Files(ManifestError),
     /// What the receipt would say was read is not what is there now.
-    #[error("attestation failed: wrapped command modified its own declared inputs while running")]
-    InputsChanged,
+    #[error(
+        "attestation failed: wrapped command modified its own declared inputs while running{0}"
+    )]
+    InputsChanged(Changes),
     /// The command cannot be started.
     #[error("failed to execute command: {}", told(.0))]
     NotStarted(StartError),
@@ -106,7 +108,7 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
-            Self::Files(_) | Self::InputsChanged => 1,
+            Self::Files(_) | Self::InputsChanged(_) => 1,
             Self::NotStarted(_) => NOT_STARTED,
             Self::Stopped(stop) if stop.kind == StopKind::Denied => 1,
             Self::Cancelled => INTERRUPTED,

@@ -72,7 +72,15 @@ fn a_failed_step_records_the_outputs_that_it_made() {
 
 #[test]
 fn a_step_that_edits_its_own_inputs_is_refused_with_both_hashes() {
-    for edit in ["echo two > in", "rm in; echo two > in", "touch dir/new"] {
+    for (edit, changed) in [
+        ("echo two > in", "changed: `in`"),
+        ("rm in; echo two > in", "changed: `in`"),
+        ("touch dir/new", "new: `dir/new`"),
+        (
+            "rm dir/file; touch dir/new",
+            "gone: `dir/file`\n  new: `dir/new`",
+        ),
+    ] {
         let world = World::new();
         world.write("in", "one");
         world.write("dir/file", "x");
@@ -87,7 +95,7 @@ fn a_step_that_edits_its_own_inputs_is_refused_with_both_hashes() {
         assert_eq!(
             error.to_string(),
             format!(
-                "step 'a' modified its own declared inputs while running (before {before}, after {after}); the receipt could not describe what was built"
+                "step 'a' modified its own declared inputs while running (before {before}, after {after}); the receipt could not describe what was built\n  {changed}"
             )
         );
         nothing_stays(&world);
