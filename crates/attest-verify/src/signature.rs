@@ -82,6 +82,7 @@ fn standing(
         }
         Trust::Unreadable(error) => return Err(format!("cannot load trust store: {error}")),
     };
+    warnings.extend_from_slice(store.doubts());
     let key_hex = key.hex();
     let since = match store.lookup(key) {
         Standing::Unknown => return Err(untrusted()),

@@ -62,6 +62,14 @@ pub enum TrustError {
         /// The entry.
         id: KeyId,
     },
+    /// What has the name of an entry's key file is no file.
+    #[error("inconsistent trust policy: `{id}.pub`, which an entry names, is {found}, not a file")]
+    NotAFile {
+        /// The entry.
+        id: KeyId,
+        /// What it is, with an article.
+        found: &'static str,
+    },
     /// A key file is not the key of its entry.
     #[error("inconsistent trust policy: `{id}.pub` holds key {found}, not the key its name claims")]
     OtherKey {
@@ -71,7 +79,7 @@ pub enum TrustError {
         found: KeyId,
     },
     /// A key file that an entry or the old layout trusts is refused.
-    #[error("`{file}`: {source}")]
+    #[error("`{file}` is refused")]
     Key {
         /// The file.
         file: String,

@@ -70,6 +70,8 @@ pub struct TrustStore {
     authorities: Vec<Authority>,
     /// Where it was read, for messages.
     place: Option<String>,
+    /// Why its word may be worth less than it seems.
+    doubts: Vec<String>,
 }
 
 impl TrustStore {
@@ -142,6 +144,19 @@ impl TrustStore {
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         self.place.as_deref()
+    }
+
+    /// Notes what whoever relies on the store has to be told.
+    #[must_use]
+    pub fn doubted(mut self, doubts: Vec<String>) -> Self {
+        self.doubts = doubts;
+        self
+    }
+
+    /// Returns what was noted of that kind.
+    #[must_use]
+    pub fn doubts(&self) -> &[String] {
+        &self.doubts
     }
 
     /// Says what the store knows of a key.

@@ -2,6 +2,7 @@
 
 use attest_receipt::encode::hex;
 use attest_receipt::receipt::Receipt;
+use attest_verify::trust::{Trust, TrustStore};
 use attest_verify::{CheckName, Options, Outcome, verify};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use curve25519_dalek::scalar::Scalar;
@@ -424,4 +425,28 @@ fn signatures_can_be_left_out_and_then_nobody_is_named() {
         "disabled by --check-signatures false"
     );
     assert_eq!(outcome.signed_by, None);
+}
+
+#[test]
+fn what_is_doubtful_of_a_store_is_told_whatever_it_says_of_the_key() {
+    let doubt = "anybody can write it";
+    for (trust, verdict) in [
+        (trusting(), "pass"),
+        (Trust::Store(TrustStore::default().into()), "fail"),
+    ] {
+        let Trust::Store(store) = trust else {
+            panic!("a store")
+        };
+        let trust = Trust::Store(store.doubted(vec![doubt.to_owned()]).into());
+        let bytes = serde_json::to_vec(&tree(&signed(receipt()))).unwrap();
+        let outcome = verify(&bytes, &trust, &options(), None).unwrap();
+        assert_eq!(outcome.warnings, [doubt]);
+        assert_eq!(outcome.verdict.as_str(), verdict);
+        let unchecked = Options {
+            check_signatures: false,
+            ..options()
+        };
+        let outcome = verify(&bytes, &trust, &unchecked, None).unwrap();
+        assert!(outcome.warnings.is_empty(), "nobody asked the store");
+    }
 }

@@ -30,6 +30,12 @@ fn store(files: &[(&str, &[u8])]) -> Result<TrustStore, TrustError> {
     TrustStore::from_files(owned.collect())
 }
 
+/// An error with its causes, as people see it.
+fn words(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 fn key() -> PublicKey {
     PublicKey::from_spki_pem(PEM).unwrap()
 }
@@ -111,13 +117,14 @@ fn a15_a_weak_key_with_an_entry_refuses_the_store() {
         let policy = POLICY.replace("0654120df44ec106cbbfaecdac064695", id);
         let file = format!("{id}.pub");
         let error = store(&[(POLICY_FILE, policy.as_bytes()), (&file, pem.as_bytes())]);
-        let error = error.unwrap_err().to_string();
+        let error = words(&error.unwrap_err());
         assert!(error.contains(says) && error.contains(&file), "{error}");
         // Without an entry nobody relies on it.
         assert!(store(&[(&file, pem.as_bytes())]).is_ok());
         // The old layout has no entries: there the file alone is trust.
-        let error = store(&[("loose", &raw)]).unwrap_err().to_string();
+        let error = words(&store(&[("loose", &raw)]).unwrap_err());
         assert!(error.contains(says) && error.contains("`loose`"), "{error}");
+        assert_eq!(error.matches(says).count(), 1, "{error}");
         let digits = blake3::Hash::from_bytes(raw).to_hex();
         assert!(store(&[("loose", digits.as_bytes())]).is_err());
     }
@@ -259,4 +266,12 @@ fn stores_of_the_original_load() {
         );
         assert_eq!(found.policy().entries().len(), 1);
     }
+}
+
+#[test]
+fn doubts_are_handed_on() {
+    let told = store(&[("loose", b"")]).unwrap();
+    assert!(told.doubts().is_empty());
+    let told = told.doubted(vec!["a".to_owned()]);
+    assert_eq!(told.doubts(), ["a"]);
 }
