@@ -16,7 +16,7 @@ use attest_receipt::yaml;
 use serde::Serialize;
 use strict_json::{FieldError, Json};
 
-use crate::layout::replace_soon;
+use crate::layout::{LayoutError, replace_soon};
 use crate::output::{Record, Secrets};
 use crate::told::told;
 
@@ -201,7 +201,14 @@ pub fn store(
     };
     let text = yaml_serde::to_string(&entry).map_err(|error| error.to_string())?;
     // What a power failure leaves of an entry is passed over like any other damage.
-    replace_soon(&subject.path(folder), text.as_bytes()).map_err(|error| told(&error))
+    replace_soon(&subject.path(folder), text.as_bytes()).map_err(|error| {
+        let why = match &error {
+            // Its words name a temporary file, which nobody can do anything about.
+            LayoutError::Io { source, .. } => source.kind().to_string(),
+            error => told(error),
+        };
+        format!("cannot write into `{}`: {why}", folder.display())
+    })
 }
 
 #[cfg(test)]

@@ -362,5 +362,25 @@ pub fn temporary_folder(environment: &Environment) -> PathBuf {
         .unwrap_or_else(|| "/tmp".into())
 }
 
+/// Returns the real path of the folder for temporary files.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(crate) fn usable_temporary(folder: &Path) -> Result<PathBuf, String> {
+    let refused = |why: &str| {
+        let folder = bounded::text::visible(&folder.to_string_lossy());
+        format!("the temporary folder `{folder}` (TMPDIR) {why}")
+    };
+    let real = fs_err::canonicalize(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => refused("does not exist"),
+        kind => refused(&format!("cannot be used: {kind}")),
+    })?;
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(refused("is no folder"))
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use attest_receipt::receipt::{Receipt, Reproducibility};
 use safe_fs::SafeFsError;
 use tokio_util::sync::CancellationToken;
 
-use crate::capsule::temporary_folder;
+use crate::capsule::{temporary_folder, usable_temporary};
 use crate::copy::{Copier, CopyError, plain};
 use crate::hooks::{Hooks, StopKind};
 use crate::layout::{FOLDER, State};
@@ -40,6 +40,9 @@ pub enum ReproError {
     /// There is no place for the copies.
     #[error("cannot make a place for the copies of the workspace")]
     Place(#[source] SafeFsError),
+    /// The folder that the copies would stand in is no folder.
+    #[error("there is no place for the copies of the workspace: {0}")]
+    Temporary(String),
     /// The workspace cannot be copied.
     #[error("cannot copy the workspace")]
     Copy(#[source] CopyError),
@@ -196,12 +199,7 @@ async fn copy(
     observer: &dyn Observer,
 ) -> Result<Scratch, ReproError> {
     let place = temporary_folder(&options.environment);
-    let place = fs_err::canonicalize(place).map_err(|source| {
-        ReproError::Copy(CopyError::Io {
-            path: "the temporary folder".into(),
-            source,
-        })
-    })?;
+    let place = usable_temporary(&place).map_err(ReproError::Temporary)?;
     let copies = Scratch::new_in(&place, "attest-repro-").map_err(ReproError::Place)?;
     let named = options.state.workspace();
     // A link to the workspace is the caller's way of naming it; the copier follows none.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub use input::Input;
 
 use crate::output::{Keeper, Observer, Record, Recorded, Redactor, Secrets, Stream};
+use crate::told::told;
 
 /// The code that is recorded when a command took too long.
 pub const TIMED_OUT: i32 = 124;
@@ -29,6 +30,8 @@ const IDLE: Duration = Duration::from_millis(250);
 /// How long pipes are read at most, once the command is gone.
 const DRAIN: Duration = Duration::from_secs(2);
 const PIECE: usize = 16 * 1024;
+/// The longest `PATH` that is shown.
+const LONGEST_PATH: usize = 60;
 
 /// What is started. The environment is whole: nothing else is inherited.
 #[derive(Debug, Clone)]
@@ -131,14 +134,31 @@ pub struct Executed {
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// It was not started.
-    #[error("cannot start the command")]
-    Start(#[from] StartError),
+    #[error("cannot start the command: {}", not_started(.0))]
+    Start(StartError),
     /// Nobody knows how it ended.
     #[error("cannot tell how the command ended")]
     Wait(#[from] WaitError),
     /// The run was cancelled; everything of the command was killed.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl From<StartError> for StepError {
+    fn from(error: StartError) -> Self {
+        Self::Start(error)
+    }
+}
+
+/// Says why a command was not started; a long `PATH` is told by its length.
+pub(crate) fn not_started(error: &StartError) -> String {
+    match error {
+        StartError::NotInPath { program, path } if path.len() > LONGEST_PATH => {
+            let folders = path.split(':').count();
+            format!("no executable `{program}` in the {folders} folders of the program's PATH")
+        }
+        error => told(error),
+    }
 }
 
 /// Runs a command to its end. Whatever it leaves running is killed, with a warning.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use safe_fs::PrivateTempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::CapsuleFault;
+use super::{CapsuleFault, usable_temporary};
 use crate::copy::{Copier, plain};
 use crate::told::told;
 
@@ -30,7 +30,7 @@ impl Snapshot {
         input_hash: &str,
         cancel: &CancellationToken,
     ) -> Result<Self, CapsuleFault> {
-        let outside = fs_err::canonicalize(place).map_err(|error| no_place(&error))?;
+        let outside = usable_temporary(place).map_err(CapsuleFault::SnapshotPlace)?;
         let workspace = fs_err::canonicalize(workspace).map_err(|error| no_place(&error))?;
         if outside.starts_with(&workspace) {
             return Err(CapsuleFault::SnapshotPlace(

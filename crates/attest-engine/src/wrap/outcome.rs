@@ -11,6 +11,7 @@ use tree_manifest::ManifestError;
 use crate::hooks::{Stop, StopKind};
 use crate::output::Secrets;
 use crate::run::{Changes, RunError};
+use crate::step::not_started;
 use crate::told::told;
 
 /// The code of a command that cannot be started, as shells tell it.
@@ -49,7 +50,7 @@ pub enum Failure {
     )]
     InputsChanged(Changes),
     /// The command cannot be started.
-    #[error("failed to execute command: {}", told(.0))]
+    #[error("failed to execute command: {}", not_started(.0))]
     NotStarted(StartError),
     /// Somebody who was asked is against it.
     #[error("{0}")]

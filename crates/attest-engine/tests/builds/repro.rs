@@ -243,6 +243,30 @@ fn a_workspace_that_was_not_initialised_is_refused() {
 }
 
 #[test]
+fn a_temporary_folder_that_is_none_is_named() {
+    let (world, place) = (World::new(), Place::new());
+    world.write("in", "in");
+    world.write("file", "");
+    for (folder, why) in [
+        (world.path("absent"), "does not exist"),
+        (world.path("file"), "is no folder"),
+    ] {
+        let mut options = place.options(&world, SAME);
+        let variables = &mut options.environment.0;
+        variables.retain(|(name, _)| name != "TMPDIR");
+        variables.push(("TMPDIR".into(), folder.clone().into()));
+        assert_eq!(
+            checked(&options).0.unwrap_err().to_string(),
+            format!(
+                "there is no place for the copies of the workspace: the temporary folder `{}` (TMPDIR) {why}",
+                folder.display()
+            )
+        );
+    }
+    assert_eq!(world.receipts(), Vec::<String>::new());
+}
+
+#[test]
 fn a_workspace_may_be_named_by_a_link() {
     let (world, place) = (World::new(), Place::new());
     world.write("in", "in");

@@ -149,6 +149,13 @@ fn a_command_that_cannot_start_says_why_and_leaves_no_receipt() {
         "step 'one': cannot start the command: no executable `sh` in the program's PATH `/nonexistent`"
     );
     assert_eq!(world.receipts(), Vec::<String>::new());
+    let long = (0..40).map(|number| format!("/nonexistent/{number}"));
+    let long = long.collect::<Vec<_>>().join(":");
+    options.environment = Environment(vec![("PATH".into(), long.into())]);
+    assert_eq!(
+        told(&run(&options, &mut NoHooks).0.unwrap_err()),
+        "step 'one': cannot start the command: no executable `sh` in the 40 folders of the program's PATH"
+    );
 }
 
 #[test]
