@@ -3,20 +3,22 @@
 use std::path::Path;
 
 use cli_shell::CliError;
+use safe_fs::SafeFsError;
 
 const MODE: u32 = 0o644;
 
-/// Writes the file. A link leads to the file that is replaced; a device or pipe is not one, and
-/// renaming over it would take it away from everybody else.
+/// Finds out before the work that the file could not be written.
+pub(crate) fn check(path: &Path, what: &str) -> Result<(), CliError> {
+    safe_fs::writable_target(path)
+        .map(drop)
+        .map_err(|error| failed(error, what))
+}
+
+/// Writes the file, or the one that a link in its place leads to.
 pub(crate) fn write(path: &Path, bytes: &[u8], what: &str) -> Result<(), CliError> {
-    let failed = |error: CliError| error.because(format!("the {what} cannot be written"));
-    let found = fs_err::metadata(path);
-    if found.is_ok_and(|found| !found.is_file()) {
-        let name = path.display();
-        return Err(failed(CliError::operation(format!(
-            "`{name}` is not a regular file"
-        ))));
-    }
-    let target = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    safe_fs::write_atomic(&target, bytes, MODE).map_err(|error| failed(CliError::operation(error)))
+    safe_fs::write_target(path, bytes, MODE).map_err(|error| failed(error, what))
+}
+
+fn failed(error: SafeFsError, what: &str) -> CliError {
+    CliError::operation(error).because(format!("the {what} cannot be written"))
 }

@@ -35,6 +35,8 @@ mod show;
 #[cfg(test)]
 mod sign;
 #[cfg(test)]
+mod targets;
+#[cfg(test)]
 mod timestamp;
 #[cfg(test)]
 mod traced;

@@ -10,6 +10,7 @@ use cli_shell::layout::cell;
 use cli_shell::{CliError, Ui, clock, exit, visible};
 use keys::{KeyName, Listing, Revocation};
 
+use crate::new_file;
 use crate::places::{Workspace, keys_error};
 
 /// What to do with keys.
@@ -160,9 +161,7 @@ impl Export {
             .map_err(keys_error)?;
         match &self.output {
             None => ui.raw(pem.as_bytes())?,
-            Some(file) => safe_fs::write_atomic(file, pem.as_bytes(), 0o644).map_err(|error| {
-                CliError::operation(error).because("cannot write the public key")
-            })?,
+            Some(file) => new_file::write(file, pem.as_bytes(), "public key")?,
         }
         Ok(exit::ok())
     }

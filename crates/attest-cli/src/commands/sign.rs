@@ -1,8 +1,7 @@
 //! `sign RECEIPT`: signs a receipt that was made elsewhere, by a process that runs nothing of the
 //! project. Who signs vouches for what is in it, so the receipt is judged first.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use attest_receipt::encode::hex;
@@ -13,13 +12,14 @@ use attest_verify::{Options, Status};
 use clap::Args;
 use cli_shell::{CliError, Ui, clock, exit, visible};
 
+use crate::new_file;
 use crate::places::Workspace;
 use crate::prerequisite;
 use crate::receipt_file::{self, FileError};
 use crate::stamping::{Stamping, Wish};
 
-/// The mode of a receipt that is written to a new place.
-const MODE: u32 = 0o644;
+/// What is written.
+const WHAT: &str = "signed receipt";
 
 /// What to sign, with what, and where to put it.
 #[derive(Debug, Clone, Args)]
@@ -42,8 +42,10 @@ pub struct Sign {
 impl Sign {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         prerequisite::check(&self.wish.rules(true))?;
+        let destination = self.output.as_ref().unwrap_or(&self.receipt);
         let bytes = receipt_file::bytes(&self.receipt)?;
         let mut receipt = self.judged(&bytes)?;
+        new_file::check(destination, WHAT)?;
         // Last, so that the key is in memory for as short as can be.
         let signer = self.workspace.signer(self.key.as_deref())?;
         let signature = signer.sign(&receipt.signing_bytes());
@@ -55,8 +57,7 @@ impl Sign {
             receipt.timestamp_token = Some(stamping.stamp(&signature)?);
         }
         let text = receipt.to_yaml().map_err(CliError::operation)?;
-        let destination = self.output.as_ref().unwrap_or(&self.receipt);
-        write(destination, text.as_bytes(), "the signed receipt")?;
+        new_file::write(destination, text.as_bytes(), WHAT)?;
         ui.data(visible(&destination.display().to_string()))?;
         Ok(exit::ok())
     }
@@ -104,17 +105,4 @@ pub(super) fn refused(error: FileError) -> CliError {
         FileError::Document { .. } => CliError::no(error),
         other => other.into(),
     }
-}
-
-/// Replaces the file as a whole. A link leads to the file that is replaced, and its mode stays.
-pub(super) fn write(destination: &Path, bytes: &[u8], what: &str) -> Result<(), CliError> {
-    let (path, mode) = match fs_err::canonicalize(destination) {
-        Ok(path) => {
-            let mode = fs_err::metadata(&path).map(|found| found.permissions().mode());
-            (path, mode.map_or(MODE, |mode| mode & 0o777))
-        }
-        Err(_) => (destination.to_owned(), MODE),
-    };
-    safe_fs::write_atomic(&path, bytes, mode)
-        .map_err(|error| CliError::operation(error).because(format!("{what} cannot be written")))
 }

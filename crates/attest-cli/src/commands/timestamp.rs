@@ -10,10 +10,14 @@ use clap::Args;
 use cli_shell::{CliError, Ui, exit, visible};
 use timestamp_http::TsaUrl;
 
-use super::sign::{refused, write};
+use super::sign::refused;
+use crate::new_file;
 use crate::places::Workspace;
 use crate::receipt_file;
 use crate::stamping::Stamping;
+
+/// What is written.
+const WHAT: &str = "timestamped receipt";
 
 /// What to stamp, by whom, and where to put it.
 #[derive(Debug, Clone, Args)]
@@ -36,11 +40,13 @@ impl Timestamp {
         let bytes = receipt_file::bytes(&self.receipt)?;
         let mut receipt = receipt_file::parse(&self.receipt, &bytes).map_err(refused)?;
         let signature = self.signature(&receipt)?;
+        let destination = self.output.as_ref().unwrap_or(&self.receipt);
+        // An authority is asked for nothing that has no place.
+        new_file::check(destination, WHAT)?;
         let stamping = Stamping::new(&self.tsa, ui, || self.workspace.load_trust());
         receipt.timestamp_token = Some(stamping.stamp(&signature)?);
         let text = receipt.to_yaml().map_err(CliError::operation)?;
-        let destination = self.output.as_ref().unwrap_or(&self.receipt);
-        write(destination, text.as_bytes(), "the timestamped receipt")?;
+        new_file::write(destination, text.as_bytes(), WHAT)?;
         ui.data(visible(&destination.display().to_string()))?;
         Ok(exit::ok())
     }
