@@ -22,7 +22,7 @@ pub(crate) use whole::{create_unsynchronised, replace_soon, synchronise};
 pub const FOLDER: &str = ".attest";
 
 /// The folders that runs write to.
-const WRITTEN: [&str; 3] = ["receipts", "cache", "causal_ledger"];
+pub(crate) const WRITTEN: [&str; 3] = ["receipts", "cache", "causal_ledger"];
 
 /// Says why a workspace cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -110,13 +110,23 @@ impl State {
     /// # Errors
     /// What is missing or in the way; nothing of the workspace is changed then.
     pub fn prepare(&self) -> Result<(), LayoutError> {
+        self.check()?;
+        self.make()
+    }
+
+    /// Makes sure that the workspace was initialised, or that its state stands elsewhere, and
+    /// makes nothing.
+    ///
+    /// # Errors
+    /// What is missing or in the way.
+    pub fn check(&self) -> Result<(), LayoutError> {
         let attest = self.workspace.join(FOLDER);
         if !check_folder(&attest)? && self.folder == attest {
             return Err(LayoutError::NotInitialised {
                 workspace: self.workspace.clone(),
             });
         }
-        self.make()
+        Ok(())
     }
 
     /// Makes the folders that are written to, and those above them, as far as they are absent.

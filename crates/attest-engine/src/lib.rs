@@ -14,6 +14,7 @@ pub mod isolation;
 pub mod layout;
 pub mod ledger;
 pub mod output;
+pub mod places;
 pub mod recompute;
 pub mod repro;
 pub mod run;

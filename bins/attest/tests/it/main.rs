@@ -29,6 +29,8 @@ mod init;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod places;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
 mod show;

@@ -58,6 +58,7 @@ impl Named {
 #[test_case("run --receipt FILE"; "run receipt")]
 #[test_case("run --check-reproducibility --receipt FILE"; "reproducibility")]
 #[test_case("run --wrap --name s --receipt FILE -- touch runs"; "wrap receipt")]
+#[test_case("run --wrap --name s --report FILE -- touch runs"; "wrap report")]
 #[test_case("sign unsigned.yaml --output FILE"; "sign")]
 #[test_case("timestamp r.yaml --tsa TSA --output FILE"; "timestamp")]
 #[test_case("keys export KEY -o FILE"; "keys export")]

@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
+use attest_engine::layout::State;
+use attest_engine::places::state_in;
 use attest_receipt::encode::blake3_hex;
 use attest_receipt::manifest::{Entry, Manifest};
 use attest_receipt::receipt::ArtifactKind;
 use clap::Args;
-use cli_shell::{CliError, Format, Ui, exit, visible, visible_lines};
+use cli_shell::{CliError, Format, Ui, env, exit, visible, visible_lines};
 use serde::Serialize;
 use tree_manifest::{ManifestError, Options};
 
@@ -62,7 +64,7 @@ impl<'x> File<'x> {
 
 impl Hash {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
-        let manifest = self.make()?;
+        let manifest = self.make(ui)?;
         if ui.format() == Format::Json {
             let files = manifest.entries().map(File::of);
             ui.json(&Record {
@@ -80,7 +82,7 @@ impl Hash {
         Ok(exit::ok())
     }
 
-    fn make(&self) -> Result<Manifest, CliError> {
+    fn make(&self, ui: &Ui) -> Result<Manifest, CliError> {
         let (inputs, outputs) = (!self.inputs.is_empty(), !self.outputs.is_empty());
         prerequisite::check(&[
             Rule {
@@ -98,6 +100,7 @@ impl Hash {
                 why: "the hash of outputs covers no command",
             },
         ])?;
+        self.warn_of_state(ui);
         let (workspace, options) = (self.workspace.path(), Options::default());
         let made = match &self.run {
             Some(run) => {
@@ -112,6 +115,21 @@ impl Hash {
             }
         };
         made.map_err(|error| self.refused(error))
+    }
+
+    /// What runs write changes from run to run, and with it the hash of a folder that holds it.
+    fn warn_of_state(&self, ui: &Ui) {
+        let variable = env::var_os("ATTEST_STATE_DIR");
+        let state = State::choose(self.workspace.path(), None, variable.as_deref());
+        for path in self.inputs.iter().chain(&self.outputs) {
+            let found = state_in(&state, path).filter(|folder| folder.exists());
+            if let Some(folder) = found {
+                let (path, folder) = (visible(path), visible(&folder.display().to_string()));
+                ui.warn(format!(
+                    "the state folder `{folder}` lies in `{path}`: every run changes the hash, and `attest run` refuses a step that declares it"
+                ));
+            }
+        }
     }
 
     /// That something cannot be hashed is an answer; that there is no workspace is not.

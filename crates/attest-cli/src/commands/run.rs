@@ -1,5 +1,6 @@
 //! `run`: a pipeline or one wrapped command, its receipt and what to say about it.
 
+mod collisions;
 mod live;
 mod pipeline;
 mod rules;

@@ -21,8 +21,8 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::Run;
 use super::live::Live;
+use super::{Run, collisions};
 use crate::answer::also_unread;
 use crate::signing::KeyChoice;
 
@@ -38,11 +38,13 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
     let variable = cli_shell::env::var_os("ATTEST_STATE_DIR");
     let state_dir = arguments.keeping.state_dir.as_deref();
     let state = State::choose(&workspace, state_dir, variable.as_deref());
-    state.prepare().map_err(|error| failed(error.into()))?;
+    state.check().map_err(|error| failed(error.into()))?;
     let file = arguments.pipeline.as_deref().unwrap_or(Path::new(PIPELINE));
+    let pipeline = run::load(file).map_err(failed)?;
+    collisions::of_pipeline(arguments, &state, file, &pipeline)?;
     let signing = KeyChoice::new(&workspace, arguments.key.as_deref()).stamped(&arguments.wish, ui);
     let options = RunOptions {
-        pipeline: run::load(file).map_err(failed)?,
+        pipeline,
         pipeline_path: within(file, &workspace),
         state,
         environment: Environment(cli_shell::env::all()),

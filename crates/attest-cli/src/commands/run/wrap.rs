@@ -14,8 +14,8 @@ use cli_shell::{CliError, Ui, exit, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
-use super::Run;
 use super::pipeline::{block_on, current_folder, failed, version, wrapper};
+use super::{Run, collisions};
 use crate::commands::through::Through;
 use crate::signing::KeyChoice;
 
@@ -25,9 +25,11 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         Some(folder) => current_folder()?.join(folder),
         None => current_folder()?,
     };
+    let state = state(arguments, &workspace);
+    collisions::of_wrapped(arguments, &state)?;
     let signing = KeyChoice::new(&workspace, arguments.key.as_deref()).stamped(&arguments.wish, ui);
     let options = WrapOptions {
-        state: state(arguments, &workspace),
+        state,
         name: wrapped.name.clone().unwrap_or_default(),
         inputs: wrapped.inputs.clone(),
         outputs: arguments.outputs.clone(),
