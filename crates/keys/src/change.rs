@@ -5,33 +5,42 @@ use std::path::{Path, PathBuf};
 
 use attest_receipt::time::Time;
 use attest_verify::trust::{
-    KeyId, KeyName, POLICY_FILE, PublicKey, Revocation, TrustError, TrustFile,
+    AUTHORITIES, KeyId, KeyName, POLICY_FILE, PublicKey, Revocation, TrustError, TrustFile,
 };
 
 use crate::error::KeysError;
+use crate::ignored;
 use crate::load::read_store;
 use crate::lock::{StoreLock, lock};
 use crate::undo::Undo;
 
 /// The mode of what is committed with the sources.
 const PUBLIC_MODE: u32 = 0o644;
+/// What a killed writer leaves is swept by the next one, and until then it is in no commit.
+const IGNORED: &[u8] = b".safe-fs-*.tmp\n";
 
 /// A store that is locked and whose policy holds together.
 #[derive(Debug)]
 pub(crate) struct Change {
     folder: PathBuf,
     policy: TrustFile,
+    /// Whether the folder is in a workspace and so in its repository.
+    committed: bool,
     _lock: StoreLock,
 }
 
 impl Change {
     /// Locks a store and reads it.
-    pub(crate) fn begin(folder: &Path) -> Result<Self, KeysError> {
+    pub(crate) fn begin(folder: &Path, committed: bool) -> Result<Self, KeysError> {
         let lock = lock(folder)?;
+        for place in [folder, &folder.join(AUTHORITIES)] {
+            safe_fs::sweep_left_over(place);
+        }
         let store = read_store(folder)?.unwrap_or_default();
         Ok(Self {
             folder: folder.to_owned(),
             policy: store.policy().clone(),
+            committed,
             _lock: lock,
         })
     }
@@ -40,8 +49,19 @@ impl Change {
         &self.policy
     }
 
+    /// Has git pass over temporary files, wherever nobody has said something else.
+    fn keep_out(&self, undo: &mut Undo) -> Result<(), KeysError> {
+        let file = self.folder.join(ignored::FILE);
+        if !self.committed || fs_err::symlink_metadata(&file).is_ok() {
+            return Ok(());
+        }
+        undo.made(file.clone());
+        self.write(&file, IGNORED)
+    }
+
     /// Writes the file of a public key. It counts for nothing before there is an entry.
     pub(crate) fn place_public(&self, key: &PublicKey, undo: &mut Undo) -> Result<(), KeysError> {
+        self.keep_out(undo)?;
         let id = key.key_id();
         let file = self.folder.join(format!("{id}.pub"));
         match safe_fs::read_bounded(&file, crate::trust_dir::PUBLIC_BYTES) {
@@ -80,7 +100,10 @@ impl Change {
     pub(crate) fn revoke(mut self, id: &KeyId, now: Time) -> Result<Revocation, KeysError> {
         let revocation = self.policy.revoke(id, now);
         if revocation == Revocation::Done {
+            let mut undo = Undo::default();
+            self.keep_out(&mut undo)?;
             self.write_policy()?;
+            undo.keep();
         }
         Ok(revocation)
     }
@@ -91,7 +114,13 @@ impl Change {
             Ok(_) => Err(KeysError::Exists {
                 path: file.to_owned(),
             }),
-            Err(error) if error.kind() == ErrorKind::NotFound => self.write(file, bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let mut undo = Undo::default();
+                self.keep_out(&mut undo)?;
+                self.write(file, bytes)?;
+                undo.keep();
+                Ok(())
+            }
             Err(error) => Err(KeysError::io("examine the trust store")(error)),
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use attest_receipt::time::Time;
 use attest_timestamp::CertificateError;
 use attest_verify::trust::{KeyError, KeyId, TrustError};
-use safe_fs::SafeFsError;
+use safe_fs::{SafeFsError, shell_word};
 
 /// Why something could not be done with keys or the trust store.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,41 @@ pub enum KeysError {
     /// Which key to take is not for a program to guess.
     #[error("multiple private keys, use --key")]
     SeveralKeys,
+    /// There are several, and the policy takes the signatures of none.
+    #[error("none of the {count} private keys in `{folder}` is trusted by `{policy}`")]
+    NoneTrusted {
+        /// How many there are.
+        count: usize,
+        /// Where they are.
+        folder: PathBuf,
+        /// The policy.
+        policy: PathBuf,
+    },
+    /// Others could put keys into the folder, or take some away.
+    #[error(
+        "{who} can write into the folder of private keys `{folder}` (mode {mode:04o}); correct it with `chmod go-w {}`",
+        shell_word(folder)
+    )]
+    LooseFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+        /// Who they are, as the start of a sentence.
+        who: &'static str,
+    },
+    /// The folder is somebody else's, who can do with it what they like.
+    #[error(
+        "the folder of private keys `{folder}` is owned by user {owner}, not by user {expected} that this process runs as"
+    )]
+    OthersFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The user id of its owner.
+        owner: u32,
+        /// The effective user id.
+        expected: u32,
+    },
     /// The policy takes the key's signatures no longer.
     #[error(
         "key {id} is revoked{}; a revoked key cannot sign new evidence",
@@ -103,11 +138,15 @@ pub enum KeysError {
     },
     /// A folder in the workspace is a link to somewhere else.
     #[error(
-        "`{folder}` is a symbolic link: keys of a workspace lie in it; name another place with ATTEST_KEYS_DIR"
+        "`{folder}` is a symbolic link, which is not followed to the {what} of a workspace; {advice}"
     )]
     LinkedFolder {
         /// The folder.
         folder: PathBuf,
+        /// What would be in it.
+        what: &'static str,
+        /// What to do.
+        advice: &'static str,
     },
     /// A file is refused, or the operating system refused.
     #[error("cannot {action}")]

@@ -8,13 +8,16 @@ use attest_verify::trust::{KeyId, KeyStatus, PublicKey};
 use safe_fs::SafeFsError;
 
 use crate::error::KeysError;
-use crate::folder;
+use crate::folder::{self, Holds};
+use crate::ignored;
 use crate::signer::Signer;
 use crate::trust_dir::{TrustDir, parse_id};
 
 /// The pair of the old layout, 32 raw bytes each.
 const LOOSE_PRIVATE: &str = "private.key";
 const LOOSE_PUBLIC: &str = "public.key";
+/// With more files than this nobody looks which of them counts.
+const MAX_KEYS: usize = 4096;
 
 /// Where private keys lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,13 +56,27 @@ impl KeyDir {
         fs_err::symlink_metadata(self.path.join(file_name(id))).is_ok_and(|found| found.is_file())
     }
 
-    /// Chooses the key to sign with: the one asked for, else the only one, else the pair of the
-    /// old layout. A key with an id has to be trusted by the policy of `trust` now.
+    /// Finds out without opening a key that there is none, or that none could be used.
+    ///
+    /// # Errors
+    ///
+    /// The folder is absent, a link, somebody else's or open to the writing of others.
+    pub fn check(&self) -> Result<(), KeysError> {
+        let absent = || KeysError::NoKeys {
+            folder: self.path.clone(),
+        };
+        self.resolve()?.map(drop).ok_or_else(absent)
+    }
+
+    /// Chooses the key to sign with: the one asked for, else the only one or the only one of several
+    /// that is trusted, else the pair of the old layout. A key with an id has to be trusted by the
+    /// policy of `trust` now.
     ///
     /// # Errors
     ///
     /// There is none, there are several, the policy does not list it or has it as revoked, or its
-    /// file is open to others, a link, somebody else's, no key or another key.
+    /// file is open to others, a link, somebody else's, no key or another key; or others can write
+    /// into the folder.
     pub fn signer(&self, trust: &TrustDir, choice: Option<&str>) -> Result<Signer, KeysError> {
         let choice = choice.map(parse_id).transpose()?;
         let folder = self.resolve()?;
@@ -90,13 +107,60 @@ impl KeyDir {
                 })?;
                 managed(&file, id, trust)
             }
+            names => self.only_trusted(&folder, names, trust),
+        }
+    }
+
+    /// Of several keys, those that cannot sign leave the choice to the others: a process that was
+    /// killed leaves keys without an entry, and what is revoked stays.
+    fn only_trusted(
+        &self,
+        folder: &Path,
+        names: &[OsString],
+        trust: &TrustDir,
+    ) -> Result<Signer, KeysError> {
+        let store = trust.load()?;
+        let entry = |id: &KeyId| store.policy().entry(id).map(|entry| entry.status);
+        let ids = names.iter().filter_map(|name| id_in(name));
+        let mut trusted = ids.filter(|id| entry(id) == Some(KeyStatus::Trusted));
+        match (trusted.next(), trusted.next()) {
+            (Some(id), None) if names.len() <= MAX_KEYS => {
+                let signer = managed(&folder.join(file_name(&id)), id, trust)?;
+                Ok(signer.chosen_before(names.len() - 1))
+            }
+            (None, _) if names.len() <= MAX_KEYS => Err(KeysError::NoneTrusted {
+                count: names.len(),
+                folder: self.path.clone(),
+                policy: trust.policy_path(),
+            }),
             _ => Err(KeysError::SeveralKeys),
         }
     }
 
+    /// Refuses a link in the place of the folder, or of one above it in the workspace.
+    pub(crate) fn refuse_links(&self) -> Result<(), KeysError> {
+        match &self.workspace {
+            Some(workspace) => folder::refuse_links(&self.path, workspace, Holds::PrivateKeys),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the git work tree that would take the keys into a commit, if there is one around the
+    /// folder and no ignore file of it says otherwise.
+    #[must_use]
+    pub fn exposed_in(&self) -> Option<PathBuf> {
+        let folder = fs_err::canonicalize(&self.path).ok()?;
+        ignored::exposed_in(&folder)
+    }
+
+    /// Returns where the public half of the old layout's pair would be.
+    pub(crate) fn loose_file(&self) -> PathBuf {
+        self.path.join(LOOSE_PUBLIC)
+    }
+
     /// Returns the public half of the old layout's pair, if there is one.
     pub(crate) fn loose_public(&self) -> Result<Option<PublicKey>, KeysError> {
-        let file = self.path.join(LOOSE_PUBLIC);
+        let file = self.loose_file();
         // Bytes of another length are no key, and nobody is trusted by them.
         let bytes = read_loose_public(&file)?.unwrap_or_default();
         let Ok(raw) = bytes.try_into() else {
@@ -112,13 +176,14 @@ impl KeyDir {
 
     /// Makes sure that the folder is there, and returns where it is without links.
     pub(crate) fn prepare(&self) -> Result<PathBuf, KeysError> {
-        if let Some(workspace) = &self.workspace {
-            folder::refuse_links(&self.path, workspace)?;
-        }
+        self.refuse_links()?;
         let made = folder::ensure(&self.path, 0o700)?;
-        if made && self.workspace.is_some() {
+        folder::refuse_loose(&self.path)?;
+        safe_fs::sweep_left_over(&self.path);
+        // An empty one may be what a process made before it was killed.
+        if made || folder::is_empty(&self.path) {
             // A repository that was never prepared for attest must not take the keys in.
-            safe_fs::write_atomic(&self.path.join(".gitignore"), b"*\n", 0o644)
+            safe_fs::write_atomic(&self.path.join(ignored::FILE), b"*\n", 0o644)
                 .map_err(KeysError::files("write the folder of private keys"))?;
         }
         fs_err::canonicalize(&self.path).map_err(KeysError::io("find the folder of private keys"))
@@ -134,11 +199,12 @@ impl KeyDir {
     /// Returns where the folder is without links: whoever names a folder may name a link, but a
     /// checkout may not lead to the keys of another project. `None` if there is none.
     fn resolve(&self) -> Result<Option<PathBuf>, KeysError> {
-        if let Some(workspace) = &self.workspace {
-            folder::refuse_links(&self.path, workspace)?;
-        }
+        self.refuse_links()?;
         match fs_err::canonicalize(&self.path) {
-            Ok(path) => Ok(Some(path)),
+            Ok(path) => {
+                folder::refuse_loose(&path)?;
+                Ok(Some(path))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(KeysError::io("find the folder of private keys")(error)),
         }
@@ -198,8 +264,8 @@ fn read_loose_public(file: &Path) -> Result<Option<Vec<u8>>, KeysError> {
     }
 }
 
-/// Names of private keys; two are enough to know that there are several. A link counts, so that
-/// it is refused by name and does not seem to be absent.
+/// Names of private keys, one more than is looked at at most. A link counts, so that it is refused
+/// by name and does not seem to be absent.
 fn key_files(folder: &Path) -> Result<Vec<OsString>, KeysError> {
     let failed = || KeysError::io("list the folder of private keys");
     let mut names = Vec::new();
@@ -209,7 +275,7 @@ fn key_files(folder: &Path) -> Result<Vec<OsString>, KeysError> {
         if is_key && name != LOOSE_PRIVATE && name != LOOSE_PUBLIC {
             names.push(name);
         }
-        if names.len() > 1 {
+        if names.len() > MAX_KEYS {
             break;
         }
     }

@@ -13,11 +13,13 @@
 //! process, or makes a key that was not asked for.
 
 mod change;
+mod doubt;
 mod error;
 mod folder;
 #[doc(hidden)]
 pub mod fuzz_entry;
 mod generate;
+mod ignored;
 mod key_dir;
 mod listing;
 mod load;

@@ -7,6 +7,7 @@ use std::path::Path;
 use attest_verify::trust::{AUTHORITIES, POLICY_FILE, Trust, TrustError, TrustFile, TrustStore};
 use bounded::text::visible;
 
+use crate::doubt::{self, Open};
 use crate::error::KeysError;
 use crate::key_dir::KeyDir;
 
@@ -26,10 +27,24 @@ pub fn load_trust(folder: &Path, fallback: Option<&KeyDir>) -> Trust {
     match read_store(folder) {
         Ok(Some(store)) => {
             let place = visible(&folder.to_string_lossy());
-            Trust::Store(store.at(place).into())
+            // Whoever names a store may name a link; in a workspace it is worth a word.
+            let places = fallback
+                .into_iter()
+                .flat_map(|_| [folder.parent(), Some(folder)]);
+            let mut doubts = doubt::of_links(places.flatten());
+            doubts.extend_from_slice(store.doubts());
+            Trust::Store(store.at(place).doubted(doubts).into())
         }
         Ok(None) => match loose() {
-            Ok(Some(key)) => Trust::Store(TrustStore::of_loose_key(&key, "public.key").into()),
+            Ok(Some(key)) => {
+                let mut open = Open::default();
+                fallback.iter().for_each(|keys| open.look(keys.path()));
+                fallback
+                    .iter()
+                    .for_each(|keys| open.look(&keys.loose_file()));
+                let store = TrustStore::of_loose_key(&key, "public.key");
+                Trust::Store(store.doubted(open.doubts()).into())
+            }
             Ok(None) => Trust::Absent {
                 looked_in: visible(&folder.to_string_lossy()),
             },
@@ -42,8 +57,11 @@ pub fn load_trust(folder: &Path, fallback: Option<&KeyDir>) -> Trust {
 /// Reads the store; `None` if there is no such folder.
 pub(crate) fn read_store(folder: &Path) -> Result<Option<TrustStore>, KeysError> {
     let mut files = Files::new();
+    let mut open = Open::default();
     // The policy first: a key file is there before an entry names it, so a list made later has it.
     let policy = folder.join(POLICY_FILE);
+    open.look(folder);
+    open.look(&policy);
     match safe_fs::read_bounded(&policy, length(TrustFile::MAX_BYTES)) {
         Ok(bytes) => files.push((POLICY_FILE.to_owned(), bytes)),
         Err(error) if error.is_not_found() => {}
@@ -59,20 +77,42 @@ pub(crate) fn read_store(folder: &Path) -> Result<Option<TrustStore>, KeysError>
         }
         let bytes = safe_fs::read_bounded(path, length(TrustStore::PUBLIC_BYTES))
             .map_err(KeysError::files("read the trust store"))?;
+        // Whatever is written to the file of an id, it can hold no other key.
+        if !public {
+            open.look(path);
+        }
         push(&mut files, name.to_owned(), bytes, folder)
     })? {
         return Ok(None);
     }
+    open.look(&folder.join(AUTHORITIES.trim_end_matches('/')));
     each_file(&folder.join(AUTHORITIES), |name, path, _| {
+        open.look(path);
         // One file that cannot be read must not stop every receipt from being verified.
         match safe_fs::read_bounded(path, CERTIFICATE_BYTES) {
             Ok(bytes) => push(&mut files, format!("{AUTHORITIES}{name}"), bytes, folder),
             Err(_) => Ok(()),
         }
     })?;
-    TrustStore::from_files(files)
-        .map(Some)
-        .map_err(|source| refused(folder, source))
+    match TrustStore::from_files(files) {
+        Ok(store) => Ok(Some(store.doubted(open.doubts()))),
+        Err(source) => Err(refused(folder, told_apart(source, folder))),
+    }
+}
+
+/// What has the name of a key's file and is no file is not missing.
+fn told_apart(error: TrustError, folder: &Path) -> TrustError {
+    let TrustError::MissingPublicKey { id } = error else {
+        return error;
+    };
+    let path = folder.join(format!("{id}.pub"));
+    let found = match fs_err::metadata(&path) {
+        Ok(found) if found.is_file() => return error,
+        Ok(found) => safe_fs::kind(found.file_type()),
+        Err(_) if path.is_symlink() => "a symbolic link that leads nowhere",
+        Err(_) => return error,
+    };
+    TrustError::NotAFile { id, found }
 }
 
 /// Calls `take` with name, path and size of each regular file that is not hidden. Links to files

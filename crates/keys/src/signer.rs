@@ -19,6 +19,7 @@ pub struct Signer {
     key: SigningKey,
     public: PublicKey,
     id: KeyId,
+    passed_over: usize,
 }
 
 impl Signer {
@@ -72,7 +73,12 @@ impl Signer {
         let public = PublicKey::from_raw(key.verifying_key().to_bytes())
             .map_err(|error| format!("has a public key that is refused: {error}"))?;
         let id = public.key_id();
-        Ok(Self { key, public, id })
+        Ok(Self {
+            key,
+            public,
+            id,
+            passed_over: 0,
+        })
     }
 
     /// Writes PKCS#8 in PEM, with the public key in it.
@@ -95,6 +101,17 @@ impl Signer {
     #[must_use]
     pub fn public(&self) -> &PublicKey {
         &self.public
+    }
+
+    /// Returns how many private keys were passed over because the policy does not trust them.
+    #[must_use]
+    pub fn passed_over(&self) -> usize {
+        self.passed_over
+    }
+
+    pub(crate) fn chosen_before(mut self, others: usize) -> Self {
+        self.passed_over = others;
+        self
     }
 
     /// Signs a message.

@@ -13,7 +13,7 @@ use bounded::text::visible;
 
 use crate::change::Change;
 use crate::error::KeysError;
-use crate::folder;
+use crate::folder::{self, Holds};
 use crate::key_dir::KeyDir;
 use crate::listing::Listing;
 use crate::load::{CERTIFICATE_BYTES, read_store};
@@ -85,8 +85,9 @@ impl TrustDir {
     ///
     /// # Errors
     ///
-    /// It cannot be read, or does not hold together.
+    /// It cannot be read, does not hold together, or a link stands in its place in the workspace.
     pub fn load(&self) -> Result<TrustStore, KeysError> {
+        self.refuse_links()?;
         Ok(read_store(&self.path)?.unwrap_or_default())
     }
 
@@ -97,6 +98,7 @@ impl TrustDir {
     /// As [`Self::load`].
     pub fn list(&self, keys: &KeyDir) -> Result<Vec<Listing>, KeysError> {
         let store = self.load()?;
+        keys.refuse_links()?;
         let entries = store.policy().entries().iter();
         Ok(entries
             .map(|entry| Listing::new(entry, keys.holds(&entry.id)))
@@ -111,6 +113,7 @@ impl TrustDir {
     /// The text is no id, there is no such key, or its file holds something else.
     pub fn export(&self, id: &str) -> Result<String, KeysError> {
         let id = parse_id(id)?;
+        self.refuse_links()?;
         let path = self.public_file(&id);
         let bytes = match safe_fs::read_bounded(&path, PUBLIC_BYTES) {
             Ok(bytes) => bytes,
@@ -206,11 +209,16 @@ impl TrustDir {
 
     /// Begins a change: the folder is there and locked, and what is in it holds together.
     pub(crate) fn change(&self) -> Result<Change, KeysError> {
-        if let Some(workspace) = &self.workspace {
-            folder::refuse_links(&self.path, workspace)?;
-        }
+        self.refuse_links()?;
         folder::ensure(&self.path, 0o777)?;
-        Change::begin(&self.path)
+        Change::begin(&self.path, self.workspace.is_some())
+    }
+
+    fn refuse_links(&self) -> Result<(), KeysError> {
+        match &self.workspace {
+            Some(workspace) => folder::refuse_links(&self.path, workspace, Holds::Trust),
+            None => Ok(()),
+        }
     }
 
     fn public_file(&self, id: &KeyId) -> PathBuf {

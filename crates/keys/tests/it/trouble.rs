@@ -18,7 +18,7 @@ impl SmallDisk {
             println!("only root can mount a file system; the other tests here need none");
             return None;
         }
-        let words = ["-t", "tmpfs", "-o", "size=64k", "tmpfs"];
+        let words = ["-t", "tmpfs", "-o", "size=64k,mode=755", "tmpfs"];
         assert!(mount(&words, folder), "root can mount a file system");
         Some(Self(folder.to_owned()))
     }
