@@ -1,4 +1,5 @@
-//! A receipt as lines of 80 columns. Every text in it is somebody else's and is made visible.
+//! A receipt as lines of 80 columns. Every text in it is somebody else's: made visible, and cut
+//! where nobody would read on.
 
 use attest_receipt::receipt::{
     Artifact, CiProvider, Control, ControlStatus, Decision, Execution, Isolation, IsolationMode,
@@ -6,7 +7,9 @@ use attest_receipt::receipt::{
 };
 use attest_verify::trust::PublicKey;
 use cli_shell::layout::{cell, pairs, wrap};
-use cli_shell::{visible, visible_lines};
+use cli_shell::visible_lines;
+
+use crate::shown::shown;
 
 /// Digits of a hash where the whole one has no room.
 const SHORT: usize = 12;
@@ -15,7 +18,7 @@ const SHORT: usize = 12;
 pub(crate) fn text(name: &str, receipt: &Receipt, problems: &[String], logs: bool) -> String {
     let mut out = head(name, receipt);
     for problem in problems {
-        out.push_str(&wrap(&format!("problem: {}", visible(problem)), "", "  "));
+        out.push_str(&wrap(&format!("problem: {}", shown(problem)), "", "  "));
     }
     out.push_str(&steps(&receipt.steps));
     if let Some(provenance) = &receipt.provenance {
@@ -51,12 +54,12 @@ fn head(name: &str, receipt: &Receipt) -> String {
     };
     let version = receipt.schema_version.unwrap_or(1);
     pairs(&[
-        ("receipt", Some(visible(name))),
+        ("receipt", Some(shown(name))),
         ("execution", Some(outcome)),
         ("signature", Some(signature.to_owned())),
         (
             "public key",
-            receipt.signer_public_key.as_deref().map(visible),
+            receipt.signer_public_key.as_deref().map(shown),
         ),
         (
             "key id",
@@ -81,9 +84,9 @@ fn head(name: &str, receipt: &Receipt) -> String {
             "pipeline",
             provenance
                 .and_then(|one| one.pipeline_name.as_deref())
-                .map(visible),
+                .map(shown),
         ),
-        ("pipeline hash", Some(visible(&receipt.pipeline_hash))),
+        ("pipeline hash", Some(shown(&receipt.pipeline_hash))),
         ("command", provenance.and_then(command)),
         (
             "source",
@@ -91,8 +94,7 @@ fn head(name: &str, receipt: &Receipt) -> String {
         ),
         (
             "runner",
-            provenance
-                .map(|one| format!("{} {}", visible(&one.runner_os), visible(&one.runner_arch))),
+            provenance.map(|one| format!("{} {}", shown(&one.runner_os), shown(&one.runner_arch))),
         ),
         ("ci", provenance.and_then(ci)),
         (
@@ -103,7 +105,7 @@ fn head(name: &str, receipt: &Receipt) -> String {
                 } else {
                     "NOT verified"
                 };
-                format!("{verdict}, {} runs, {}", one.runs, visible(&one.method))
+                format!("{verdict}, {} runs, {}", one.runs, shown(&one.method))
             }),
         ),
         ("events", Some(receipt.causal_events.len().to_string())),
@@ -111,7 +113,7 @@ fn head(name: &str, receipt: &Receipt) -> String {
             "written by",
             Some(format!(
                 "attest {}, schema version {version}",
-                visible(&receipt.attest_version)
+                shown(&receipt.attest_version)
             )),
         ),
     ])
@@ -127,22 +129,22 @@ fn command(provenance: &Provenance) -> Option<String> {
     match &provenance.execution {
         Some(Execution::Wrapped { command }) => {
             let words: Vec<String> = command.iter().map(|word| format!("{word:?}")).collect();
-            Some(visible(&words.join(" ")))
+            Some(shown(&words.join(" ")))
         }
         Some(Execution::Native) | None => None,
     }
 }
 
 fn source(source: &Source) -> String {
-    let mut text = format!("commit {}", visible(&source.commit));
+    let mut text = format!("commit {}", shown(&source.commit));
     if source.tracked_dirty {
         text.push_str(", tracked files changed");
     }
     if let Some(branch) = &source.branch {
-        text.push_str(&format!("\nbranch {}", visible(branch)));
+        text.push_str(&format!("\nbranch {}", shown(branch)));
     }
     if let Some(repository) = &source.repository {
-        text.push_str(&format!("\nof {}", visible(repository)));
+        text.push_str(&format!("\nof {}", shown(repository)));
     }
     text
 }
@@ -155,7 +157,7 @@ fn ci(provenance: &Provenance) -> Option<String> {
     };
     for (name, value) in [("run", &ci.run_id), ("job", &ci.job_id)] {
         if let Some(value) = value {
-            text.push_str(&format!(", {name} {}", visible(value)));
+            text.push_str(&format!(", {name} {}", shown(value)));
         }
     }
     Some(text)
@@ -183,7 +185,7 @@ fn steps(steps: &[StepResult]) -> String {
             (false, None) => "",
         };
         out.push_str(&row(
-            &visible(&step.name),
+            &shown(&step.name),
             &step.exit_code.to_string(),
             &format!("{} s", step.duration_secs),
             &short(&step.input_hash),
@@ -200,14 +202,10 @@ fn artifacts(artifacts: &[Artifact]) -> String {
     }
     let mut out = format!("\nartifacts ({})\n", artifacts.len());
     for artifact in artifacts {
-        let (step, path) = (visible(&artifact.step), visible(&artifact.path));
+        let (step, path) = (shown(&artifact.step), shown(&artifact.path));
         let what = format!("{step}: {path}");
         out.push_str(&wrap(&what, "  ", "    "));
-        let digest = format!(
-            "{}:{}",
-            visible(&artifact.algorithm),
-            visible(&artifact.digest)
-        );
+        let digest = format!("{}:{}", shown(&artifact.algorithm), shown(&artifact.digest));
         out.push_str(&wrap(&digest, "    ", "    "));
     }
     out
@@ -220,7 +218,7 @@ fn controls(isolation: &Isolation) -> String {
         IsolationMode::Container => "container",
         IsolationMode::StrictContainer => "strict-container",
     };
-    let mut out = format!("\nisolation: {mode}, on {}\n", visible(&isolation.platform));
+    let mut out = format!("\nisolation: {mode}, on {}\n", shown(&isolation.platform));
     for Control {
         name,
         status,
@@ -232,20 +230,12 @@ fn controls(isolation: &Isolation) -> String {
             ControlStatus::NotEnforced => "not enforced",
             ControlStatus::NotAvailable => "not available",
         };
-        let first = format!("  {} {} ", cell(&visible(name), 13), cell(status, 13));
-        out.push_str(&wrap(&visible(detail), &first, &" ".repeat(30)));
+        let first = format!("  {} {} ", cell(&shown(name), 13), cell(status, 13));
+        out.push_str(&wrap(&shown(detail), &first, &" ".repeat(30)));
     }
     if !isolation.capsule_steps.is_empty() {
-        let steps: Vec<String> = isolation
-            .capsule_steps
-            .iter()
-            .map(|one| visible(one))
-            .collect();
-        out.push_str(&wrap(
-            &format!("in capsules: {}", steps.join(", ")),
-            "  ",
-            "    ",
-        ));
+        let steps = shown(&isolation.capsule_steps.join(", "));
+        out.push_str(&wrap(&format!("in capsules: {steps}"), "  ", "    "));
     }
     out
 }
@@ -267,15 +257,15 @@ fn plugin_records(plugins: &[PluginRecord]) -> String {
         };
         let line = format!(
             "{} {}: {decision} (protocol {}, {kind})",
-            visible(&plugin.name),
-            visible(&plugin.version),
+            shown(&plugin.name),
+            shown(&plugin.version),
             plugin.protocol,
         );
         out.push_str(&wrap(&line, "  ", "    "));
-        out.push_str(&wrap(&visible(&plugin.digest), "    ", "    "));
+        out.push_str(&wrap(&shown(&plugin.digest), "    ", "    "));
         if let Some(reason) = &plugin.reason {
             out.push_str(&wrap(
-                &format!("reason: {}", visible(reason)),
+                &format!("reason: {}", shown(reason)),
                 "    ",
                 "      ",
             ));
@@ -283,7 +273,7 @@ fn plugin_records(plugins: &[PluginRecord]) -> String {
         if let Some(annotation) = &plugin.annotation {
             out.push_str("    what it says, which nobody has checked:\n");
             let text = String::from_utf8_lossy(&strict_json::to_line(annotation)).into_owned();
-            out.push_str(&wrap(&visible(&text), "    | ", "    | "));
+            out.push_str(&wrap(&shown(&text), "    | ", "    | "));
         }
     }
     out.push_str(
@@ -296,11 +286,7 @@ fn push_log(out: &mut String, step: &str, stream: &str, text: &str) {
     if text.is_empty() {
         return;
     }
-    out.push_str(&wrap(
-        &format!("{stream} of {}:", visible(step)),
-        "\n",
-        "  ",
-    ));
+    out.push_str(&wrap(&format!("{stream} of {}:", shown(step)), "\n", "  "));
     // Not laid out: what a step wrote is shown line by line as it was.
     for line in visible_lines(text).lines() {
         out.push_str(&format!("  | {line}\n"));
@@ -308,7 +294,7 @@ fn push_log(out: &mut String, step: &str, stream: &str, text: &str) {
 }
 
 fn short(hash: &str) -> String {
-    let hash = visible(hash);
+    let hash = shown(hash);
     match hash.char_indices().nth(SHORT) {
         Some((at, _)) => format!("{}…", hash.get(..at).unwrap_or_default()),
         None => hash,

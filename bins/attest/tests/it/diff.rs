@@ -129,3 +129,80 @@ fn what_cannot_be_compared_is_exit_code_2() {
         .says("is not a receipt");
     bed.attest(&["diff", SIGNED, SIGNED, SIGNED]).expect(2);
 }
+
+#[test]
+fn an_order_of_steps_is_a_remark_and_what_only_one_has_is_none() {
+    let bed = Bed::with_vectors();
+    let text = bed.read(SIGNED);
+    let steps = text.find("steps:\n").unwrap() + 7;
+    let end = steps + text[steps..].find("\ntimestamp:").unwrap() + 1;
+    let mut all: Vec<&str> = text[steps..end].split_inclusive("\n- name").collect();
+    assert!(all.len() > 2, "{all:?}");
+    let last = all.pop().unwrap();
+    // Every piece but the last ends in the start of the next element.
+    let first = all.remove(0).strip_suffix("\n- name").unwrap().to_owned() + "\n";
+    let middle: String = all.concat();
+    let middle = middle.strip_suffix("- name").unwrap();
+    let turned = format!("- name{last}- name{middle}{first}");
+    bed.write("turned.yaml", text.replace(&text[steps..end], &turned));
+    let record = json(&bed, SIGNED, "turned.yaml", 0);
+    assert_eq!(record["verdict"], "same");
+    assert_eq!(paths(&record["expected"]), ["steps/(order)"]);
+
+    let unsigned: String = text
+        .lines()
+        .filter(|line| !line.starts_with("signature:"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    bed.write("unsigned.yaml", unsigned);
+    let record = json(&bed, SIGNED, "unsigned.yaml", 1);
+    assert_eq!(paths(&record["differences"]), ["signature"]);
+    let start = text.find("causal_events:\n").unwrap() + 15;
+    let line = start + text[start..].find('\n').unwrap() + 1;
+    bed.write("fewer.yaml", format!("{}{}", &text[..start], &text[line..]));
+    let record = json(&bed, SIGNED, "fewer.yaml", 1);
+    let told = paths(&record["differences"]);
+    assert!(told.iter().all(|path| path.starts_with("causal_events/")) && told.len() == 1);
+    bed.write("stamped.yaml", format!("{text}timestamp_token: AAAA\n"));
+    let record = json(&bed, SIGNED, "stamped.yaml", 1);
+    assert_eq!(paths(&record["differences"]), ["timestamp_token"]);
+}
+
+/// Laying out in quadratic time would not come to an end within the suite's limits.
+#[test]
+fn texts_of_megabytes_are_cut_where_they_differ() {
+    let bed = Bed::with_vectors();
+    let text = bed.read("r3_unsigned.yaml");
+    let long = |end: &str| {
+        let stdout = format!("stdout: {}{end}\n", "x".repeat(4 << 20));
+        let start = text.find("stdout: ").unwrap();
+        let next = start + text[start..].find("  stderr:").unwrap();
+        format!("{}{stdout}{}", &text[..start], &text[next..])
+    };
+    bed.write("a.yaml", long("a"));
+    bed.write("b.yaml", long("b"));
+    let out = bed.attest(&["diff", "a.yaml", "b.yaml"]).expect(1).out;
+    assert!(out.len() < 1_000, "{}", out.len());
+    assert!(out.contains("[4194272 bytes as there] xxx"), "{out}");
+    assert!(out.contains("xxxa\n") && out.contains("xxxb\n"), "{out}");
+    let out = bed
+        .attest(&["diff", "a.yaml", "r3_unsigned.yaml"])
+        .expect(1)
+        .out;
+    assert!(
+        out.contains("more\n     bytes]") || out.contains("more bytes]"),
+        "{out}"
+    );
+    assert!(out.len() < 12_000, "{}", out.len());
+    let out = bed.attest(&["show", "--logs", "a.yaml"]).expect(0).out;
+    assert!(out.len() > 4 << 20);
+    let platform = format!("runner_os: {}\n", "x".repeat(4 << 20));
+    let start = text.find("runner_os: ").unwrap();
+    let end = start + text[start..].find('\n').unwrap() + 1;
+    bed.write(
+        "wide.yaml",
+        format!("{}{platform}{}", &text[..start], &text[end..]),
+    );
+    let out = bed.attest(&["show", "wide.yaml"]).expect(0).out;
+    assert!(out.len() < 10_000, "{}", out.len());
+}

@@ -114,3 +114,55 @@ fn what_cannot_be_shown_is_told_with_its_name() {
     let piped = bed.attest(&["show", "nosuch\u{1b}[2J.yaml"]).expect(2);
     assert!(!piped.err.contains('\u{1b}'), "{}", piped.err);
 }
+
+#[test]
+fn a_receipt_that_is_none_says_why_once() {
+    let bed = Bed::with_vectors();
+    bed.write("none.yaml", "schema_version: 3\n");
+    let ran = bed.attest(&["show", "none.yaml"]).expect(1);
+    assert_eq!(
+        ran.err,
+        "error: `none.yaml` is not a receipt\n  because: missing field `pipeline_hash`\n"
+    );
+}
+
+#[test]
+fn json_escapes_what_a_terminal_obeys() {
+    let bed = Bed::with_vectors();
+    let odd = "\u{9b}\u{7f}\u{202e}\u{2066}\u{200b}\u{2028}";
+    let yaml = r#""\x9B\x7F\u202E\u2066\u200B\u2028""#;
+    let text =
+        bed.read("r3_unsigned.yaml")
+            .replacen("runner_os: linux", &format!("runner_os: {yaml}"), 1);
+    bed.write("odd.yaml", text);
+    let json = ["--format", "json"];
+    for args in [
+        &["show", "odd.yaml"][..],
+        &["diff", "odd.yaml", "r3_unsigned.yaml"],
+        &["verify", "odd.yaml", "r3_unsigned.yaml\u{202e}"],
+    ] {
+        let ran = bed.attest(&[args, &json].concat());
+        assert!(
+            !ran.out
+                .chars()
+                .any(|c| c != '\n' && (c.is_control() || odd.contains(c))),
+            "{args:?} {}",
+            ran.out
+        );
+        for line in ran.out.lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+        assert!(ran.out.contains("\\u202e"), "{args:?} {}", ran.out);
+    }
+    let ran = bed.attest(&["--format", "json", "show", "odd.yaml"]);
+    let record: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(record["document"]["provenance"]["runner_os"], odd);
+}
+
+#[test]
+fn logs_without_effect_are_refused() {
+    let bed = Bed::with_vectors();
+    bed.attest(&["--format", "json", "show", "--logs", "r3_unsigned.yaml"])
+        .expect(2)
+        .says("--logs requires --format human");
+}

@@ -12,9 +12,18 @@ use strict_json::{Json, Layout, Limits};
 use crate::answer::also_unread;
 use crate::difference::{self, Difference, Differences, Part};
 use crate::receipt_file;
+use crate::shown::{shown, shown_apart};
+
+const RULE: &str = "\
+Any two runs differ in times, durations, cache hits, ids of events and of CI
+runs, signature, time token and chain hash, and may list steps in another order:
+such differences are shown apart and are the same receipt, exit code 0. What
+only one of the two has, or has more of, tells them apart, exit code 1: an
+event, a signature, a time token.";
 
 /// Two receipts.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = RULE)]
 pub struct Diff {
     /// The first receipt
     #[arg(value_name = "A")]
@@ -105,11 +114,12 @@ fn name(path: &[Part]) -> String {
     let mut name = String::new();
     for part in path {
         match part {
-            Part::Element(element) => name.push_str(&format!("[{}]", visible(element))),
-            Part::Field(field) if name.is_empty() => name.push_str(field),
-            Part::Field(field) => {
-                name.push('.');
-                name.push_str(&visible(field));
+            Part::Element(element) => name.push_str(&format!("[{}]", shown(element))),
+            Part::Field(_) | Part::Order(_) => {
+                if !name.is_empty() {
+                    name.push('.');
+                }
+                name.push_str(&shown(part.text()));
             }
         }
     }
@@ -118,33 +128,52 @@ fn name(path: &[Part]) -> String {
 
 /// Both values for people, and where in them it is if they are texts of several lines.
 fn sides(a: Option<&Json>, b: Option<&Json>) -> (String, String, String) {
-    if let (Some(Json::Text(a)), Some(Json::Text(b))) = (a, b)
-        && (a.contains('\n') || b.contains('\n'))
-    {
-        let mut lines = (1..).zip(Both(a.split('\n'), b.split('\n')));
-        if let Some((at, (a, b))) = lines.find(|(_, (a, b))| a != b) {
-            let more = lines.filter(|(_, (a, b))| a != b).count();
-            let place = match more {
-                0 => format!(" (line {at})"),
-                1 => format!(" (line {at}, and 1 more line)"),
-                more => format!(" (line {at}, and {more} more lines)"),
-            };
-            return (line(a), line(b), place);
-        }
+    let (Some(Json::Text(a)), Some(Json::Text(b))) = (a, b) else {
+        return (value(a), value(b), String::new());
+    };
+    if !a.contains('\n') && !b.contains('\n') {
+        let (a, b) = texts(a, b);
+        return (a, b, String::new());
     }
-    (shown(a), shown(b), String::new())
+    let mut lines = (1..).zip(Both(a.split('\n'), b.split('\n')));
+    let Some((at, (a, b))) = lines.find(|(_, (a, b))| a != b) else {
+        return (shown(a), shown(b), String::new());
+    };
+    let more = lines.filter(|(_, (a, b))| a != b).count();
+    let place = match more {
+        0 => format!(" (line {at})"),
+        1 => format!(" (line {at}, and 1 more line)"),
+        more => format!(" (line {at}, and {more} more lines)"),
+    };
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let (a, b) = shown_apart(a, b);
+            (a, b, place)
+        }
+        (a, b) => (line(a), line(b), place),
+    }
 }
 
 fn line(line: Option<&str>) -> String {
-    line.map_or_else(|| "(no such line)".to_owned(), visible)
+    line.map_or_else(|| "(no such line)".to_owned(), shown)
 }
 
-fn shown(value: Option<&Json>) -> String {
+fn texts(a: &str, b: &str) -> (String, String) {
+    let (mut left, mut right) = shown_apart(a, b);
+    for (text, out) in [(a, &mut left), (b, &mut right)] {
+        if text.is_empty() {
+            "(empty)".clone_into(out);
+        }
+    }
+    (left, right)
+}
+
+fn value(value: Option<&Json>) -> String {
     match value {
         None => "(absent)".to_owned(),
         Some(Json::Text(text)) if text.is_empty() => "(empty)".to_owned(),
-        Some(Json::Text(text)) => visible(text),
-        Some(other) => visible(&String::from_utf8_lossy(&strict_json::to_line(other))),
+        Some(Json::Text(text)) => shown(text),
+        Some(other) => shown(&String::from_utf8_lossy(&strict_json::to_line(other))),
     }
 }
 

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use attest_receipt::receipt::Receipt;
 use clap::Args;
-use cli_shell::{CliError, Ui, exit};
+use cli_shell::{CliError, Format, Ui, exit};
 use serde::Serialize;
 
+use crate::prerequisite::{self, Rule};
 use crate::receipt_file;
 use crate::receipt_text;
 
@@ -17,7 +18,7 @@ pub struct Show {
     /// The receipt
     #[arg(value_name = "RECEIPT")]
     receipt: PathBuf,
-    /// Also what the steps wrote, as far as it was recorded
+    /// Also what the steps wrote, all of it that was recorded
     #[arg(long)]
     logs: bool,
 }
@@ -32,6 +33,13 @@ struct Record<'x> {
 
 impl Show {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        prerequisite::check(&[Rule {
+            option: "--logs",
+            given: self.logs,
+            requires: "--format human",
+            met: ui.format() == Format::Human,
+            why: "the JSON has all that was recorded",
+        }])?;
         let receipt = receipt_file::read(&self.receipt)?;
         let record = Record {
             receipt: self.receipt.display().to_string(),
