@@ -94,6 +94,11 @@ fn a_mode_that_means_nothing_is_refused() {
     bed.attest(&["hash", "--run", "x", "--output", "y"])
         .expect(2)
         .says("requires no --run");
+    for blank in ["", " ", "\n\t"] {
+        bed.attest(&["hash", "--run", blank])
+            .expect(2)
+            .says("--run is blank");
+    }
     bed.attest(&["hash", "--output"]).expect(2);
     let ran = bed
         .attest(&["hash", "--workspace", "gone", "--output", "x"])

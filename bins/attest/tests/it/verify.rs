@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bed::{Bed, Ran, snapshot};
+use crate::bed::{Bed, Ran, snapshot, stamped};
 
 const SIGNED: &str = "r1_pipeline_signed.yaml";
 const KEY: &str = "6ef3714ba22a37b9819c46fdcd7dc6e19af7ffdd294f19bd9d6a32a89709f8af";
@@ -329,8 +329,6 @@ fn options_of_the_original_are_taken() {
     let args = [
         "--offline",
         "--trust-receipt-timestamp",
-        "--workspace",
-        "workspace",
         "--check-signatures",
         "true",
         "--format",
@@ -374,4 +372,49 @@ fn a_no_that_nobody_reads_is_still_a_no() {
         "version: '1'\nsteps:\n  a:\n    run: 'false'\n",
     );
     assert_eq!(unread(&bed, &["run"]), Some(1));
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let bed = Bed::with_vectors();
+    verify(&bed, &["--workspace", "workspace", SIGNED])
+        .expect(2)
+        .says("--workspace requires --recompute");
+    verify(&bed, &["--workspace", "workspace", "--recompute", SIGNED]).says("");
+    let import = ["import", "--format", "in-toto", "--trust-store", "trust"];
+    bed.attest(&[&import[..], &["--workspace", "workspace", "x"]].concat())
+        .expect(2)
+        .says("--workspace requires no --trust-store");
+}
+
+#[test]
+fn a_store_counts_without_signatures_too() {
+    let bed = Bed::new();
+    bed.copy_in("stamped", &stamped());
+    let names = bed.names("stamped");
+    let receipt = names.iter().find(|name| name.ends_with(".yaml")).unwrap();
+    let receipt = format!("stamped/{receipt}");
+    let without = ["verify", "--check-signatures", "false", &receipt];
+    let ran = bed.attest(&[&without[..], &["--trust-store", "stamped/trust"]].concat());
+    assert!(ran.out.contains("timestamp    pass"), "{ran:?}");
+    let ran = bed.attest(&without);
+    assert!(!ran.out.contains("timestamp    pass"), "{ran:?}");
+}
+
+#[test]
+fn a_workspace_that_is_not_there_is_told_as_such() {
+    let bed = Bed::with_vectors();
+    for (folder, why) in [
+        ("gone", "there is no such folder"),
+        (SIGNED, "not a folder"),
+    ] {
+        let ran = verify(&bed, &["--recompute", "--workspace", folder, SIGNED]).expect(2);
+        assert_eq!(ran.out, "");
+        let said = format!("cannot recompute in `{folder}`");
+        assert!(
+            ran.err.contains(&said) && ran.err.contains(why),
+            "{}",
+            ran.err
+        );
+    }
 }

@@ -101,6 +101,11 @@ impl Hash {
             },
         ])?;
         self.warn_of_state(ui);
+        if self.run.as_deref().is_some_and(|run| run.trim().is_empty()) {
+            return Err(CliError::usage(
+                "--run is blank; a step of a pipeline has a command",
+            ));
+        }
         let (workspace, options) = (self.workspace.path(), Options::default());
         let made = match &self.run {
             Some(run) => {

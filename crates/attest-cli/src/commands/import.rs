@@ -18,6 +18,7 @@ use super::format::in_toto;
 use crate::answer::also_unread;
 use crate::delivered::Folder;
 use crate::places::Workspace;
+use crate::prerequisite::{self, Rule};
 
 /// What to judge, and by what.
 #[derive(Debug, Clone, Args)]
@@ -73,6 +74,13 @@ impl Import {
                 "workflow identities are not part of this program",
             ));
         }
+        prerequisite::check(&[Rule {
+            option: "--workspace",
+            given: self.workspace.is_named(),
+            requires: "no --trust-store",
+            met: self.trust_store.is_none(),
+            why: "the trusted keys are all that is read there",
+        }])?;
         let require = parse_requirements(&self.require).map_err(CliError::usage)?;
         let bytes = match safe_fs::read_bounded(&self.statement, dsse::MAX_BYTES as u64) {
             Ok(bytes) => bytes,
@@ -124,9 +132,7 @@ impl Import {
 
     fn tell(&self, ui: &Ui, imported: &Imported) -> Result<(), CliError> {
         if self.report == Report::Json {
-            let mut record = imported.to_json(&self.name());
-            record.push(b'\n');
-            also_unread(ui.raw(&record))?;
+            json_line(ui, &imported.to_json(&self.name()))?;
         } else {
             let mut lines = imported.text_lines(&self.name());
             if let Some(first) = lines.first_mut() {
@@ -150,10 +156,12 @@ impl Import {
     fn give_up(&self, ui: &Ui, kind: &str, error: CliError) -> Result<CliError, CliError> {
         if self.report == Report::Json {
             let detail = visible(&error.messages().join(": "));
-            let mut record = error_record(&self.name(), kind, &detail);
-            record.push(b'\n');
-            also_unread(ui.raw(&record))?;
+            json_line(ui, &error_record(&self.name(), kind, &detail))?;
         }
         Ok(error)
     }
+}
+
+fn json_line(ui: &Ui, record: &[u8]) -> Result<(), CliError> {
+    also_unread(ui.json_line(&String::from_utf8_lossy(record)))
 }

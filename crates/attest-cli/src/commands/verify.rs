@@ -4,6 +4,7 @@
 mod archive;
 
 use std::error::Error;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -80,15 +81,10 @@ enum Unjudged {
 
 impl Verify {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
-        prerequisite::check(&[Rule {
-            option: "--trust-receipt-timestamp",
-            given: self.trust_receipt_timestamp,
-            requires: "--check-signatures true",
-            met: self.check_signatures,
-            why: "without the signature no key is asked about",
-        }])?;
+        prerequisite::check(&self.rules())?;
         prerequisite::check(&self.from.rules())?;
         let options = self.options()?;
+        self.workspace_is_there()?;
         let trust = self.trust();
         let workspace = OnDisk::new(self.workspace.path());
         if let Some(path) = &self.from.archive {
@@ -105,6 +101,42 @@ impl Verify {
             }
         }
         Ok(if all_pass { exit::ok() } else { exit::no() })
+    }
+
+    /// `--trust-store` stands also without signatures: authorities of timestamps are pinned there.
+    fn rules(&self) -> [Rule; 2] {
+        [
+            Rule {
+                option: "--trust-receipt-timestamp",
+                given: self.trust_receipt_timestamp,
+                requires: "--check-signatures true",
+                met: self.check_signatures,
+                why: "without the signature no key is asked about",
+            },
+            Rule {
+                option: "--workspace",
+                given: self.workspace.is_named() && self.trust_store.is_some(),
+                requires: "--recompute",
+                met: self.recompute,
+                why: "with --trust-store nothing else is read there",
+            },
+        ]
+    }
+
+    /// A name mistyped is no workspace without a pipeline.
+    fn workspace_is_there(&self) -> Result<(), CliError> {
+        let folder = self.workspace.path();
+        let failed =
+            |error: CliError| error.because(format!("cannot recompute in `{}`", folder.display()));
+        match fs_err::metadata(folder) {
+            _ if !self.recompute => Ok(()),
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(failed(CliError::operation("it is not a folder"))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(failed(CliError::operation("there is no such folder")))
+            }
+            Err(error) => Err(failed(CliError::operation(error))),
+        }
     }
 
     fn options(&self) -> Result<Options, CliError> {
@@ -144,9 +176,7 @@ fn judge(
 
 fn tell(ui: &Ui, subject: &str, outcome: &Outcome) -> Result<(), CliError> {
     if ui.format() == Format::Json {
-        let mut record = outcome.to_json(subject);
-        record.push(b'\n');
-        also_unread(ui.raw(&record))?;
+        json_line(ui, &outcome.to_json(subject))?;
     } else {
         let mut lines = outcome.text_lines(subject);
         if let Some(first) = lines.first_mut() {
@@ -181,14 +211,16 @@ fn give_up(ui: &Ui, path: &Path, error: Unjudged) -> Result<CliError, CliError> 
         },
     };
     if ui.format() == Format::Json {
-        let mut record = error_record(&subject(path), kind, &detail);
-        record.push(b'\n');
-        also_unread(ui.raw(&record))?;
+        json_line(ui, &error_record(&subject(path), kind, &detail))?;
     }
     Ok(match error {
         Unjudged::File(file) => file.into(),
         Unjudged::Document { message, .. } => CliError::operation(message),
     })
+}
+
+fn json_line(ui: &Ui, record: &[u8]) -> Result<(), CliError> {
+    also_unread(ui.json_line(&String::from_utf8_lossy(record)))
 }
 
 fn subject(path: &Path) -> String {

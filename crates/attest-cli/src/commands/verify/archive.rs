@@ -106,7 +106,7 @@ impl FromArchive {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     let record = error.to_json(&name);
-                    json_line(ui, record)?;
+                    json_line(ui, &record)?;
                     return Err(CliError::operation(error.message(&name)));
                 }
             };
@@ -170,14 +170,13 @@ fn give_up(ui: &Ui, path: &Path, error: Unread) -> Result<CliError, CliError> {
         _ => "operational",
     };
     let detail = super::one_line(&error);
-    json_line(ui, error_record(&super::subject(path), kind, &detail))?;
+    json_line(ui, &error_record(&super::subject(path), kind, &detail))?;
     Ok(CliError::operation(error))
 }
 
-fn json_line(ui: &Ui, mut record: Vec<u8>) -> Result<(), CliError> {
+fn json_line(ui: &Ui, record: &[u8]) -> Result<(), CliError> {
     if ui.format() != Format::Json {
         return Ok(());
     }
-    record.push(b'\n');
-    also_unread(ui.raw(&record))
+    super::json_line(ui, record)
 }
