@@ -8,8 +8,12 @@ use std::ffi::OsString;
 use cli_shell::CliError;
 
 /// Words, and what is here instead.
-const NAMES: [(&[&str], &str); 6] = [
+const NAMES: [(&[&str], &str); 7] = [
     (&["trust"], "`attest keys import` trusts a key"),
+    (
+        &["evidence", "verify"],
+        "`attest verify --archive` verifies one",
+    ),
     (&["evidence"], "`attest causal export` makes an archive"),
     (&["image"], "images are signed by other tools"),
     (&["identity"], "`attest sign` signs a receipt"),

@@ -1,6 +1,8 @@
 //! The command line itself: help, version, generated texts, names that other programs have.
 
-use crate::bed::Bed;
+use std::fs::OpenOptions;
+
+use crate::bed::{Bed, ran};
 
 #[test]
 fn version_and_help() {
@@ -49,4 +51,19 @@ fn commands_of_other_programs_are_answered_in_a_line_and_hidden() {
         assert!(!listed, "{help}");
     }
     assert!(bed.names(".").is_empty());
+}
+
+#[test]
+fn help_that_cannot_be_written_says_why() {
+    let bed = Bed::new();
+    for args in [&["--version"][..], &["--help"], &["run", "--help"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = ran(bed.program(args).stdout(full)).expect(2);
+        assert!(
+            ran.err
+                .starts_with("error: cannot write to standard output\n"),
+            "{args:?} {}",
+            ran.err
+        );
+    }
 }
