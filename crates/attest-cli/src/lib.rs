@@ -14,6 +14,7 @@ mod places;
 mod prerequisite;
 mod receipt_file;
 mod receipt_text;
+mod shown;
 mod signing;
 mod stamping;
 mod trust_files;
