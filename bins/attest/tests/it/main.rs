@@ -33,6 +33,7 @@ mod places;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
+mod secrets;
 mod show;
 #[cfg(test)]
 mod sign;

@@ -6,6 +6,7 @@ mod pipeline;
 mod rules;
 mod wrap;
 
+use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use clap::{Args, ValueEnum};
 use cli_shell::{CliError, Ui};
 
 use crate::stamping::Wish;
+use crate::words::hidden;
 
 pub(crate) use pipeline::{block_on, version, wrapper};
 
@@ -133,9 +135,13 @@ impl Run {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         rules::check(self)?;
         if self.wrapped.wrap {
-            wrap::run(self, ui)
-        } else {
-            pipeline::run(self, ui)
+            let secrets = wrap::secrets(self);
+            return wrap::run(self, ui, &secrets).map_err(|error| hidden(error, &secrets));
         }
+        let known = OnceCell::new();
+        pipeline::run(self, ui, &known).map_err(|error| {
+            let secrets = known.get_or_init(|| pipeline::secrets(self));
+            hidden(error, secrets)
+        })
     }
 }

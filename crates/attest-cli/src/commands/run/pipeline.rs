@@ -1,6 +1,7 @@
 //! `run` without `--wrap`: the pipeline of the current folder.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use attest_engine::hooks::{NoHooks, StopKind};
 use attest_engine::layout::State;
+use attest_engine::output::Secrets;
 use attest_engine::repro::{self, Report, ReproError};
 use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptions, Skipped};
 use attest_receipt::receipt::{Receipt, StepResult};
@@ -33,7 +35,12 @@ const UNSTAMPED: &str = "the receipt has no timestamp, and `attest timestamp` ca
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(120);
 
-pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
+/// Runs the pipeline; `known` learns what must not be said as soon as it is known.
+pub(super) fn run(
+    arguments: &Run,
+    ui: &Ui,
+    known: &OnceCell<Secrets>,
+) -> Result<ExitCode, CliError> {
     let workspace = current_folder()?;
     let variable = cli_shell::env::var_os("ATTEST_STATE_DIR");
     let state_dir = arguments.keeping.state_dir.as_deref();
@@ -58,6 +65,7 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         now: || Time::from(cli_shell::clock::now()),
         cancel: CancellationToken::new(),
     };
+    known.get_or_init(|| options.secrets());
     let code = if arguments.check_reproducibility {
         check(ui, &options)?
     } else {
@@ -67,6 +75,16 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         None => Ok(code),
         Some(error) => Err(error.because(UNSTAMPED)),
     }
+}
+
+/// Returns what must not be said of a run that did not get as far as to know its pipeline.
+pub(super) fn secrets(arguments: &Run) -> Secrets {
+    let file = arguments.pipeline.as_deref().unwrap_or(Path::new(PIPELINE));
+    let environment = Environment(cli_shell::env::all());
+    run::load(file).map_or_else(
+        |_| Secrets::default(),
+        |pipeline| run::secrets(&pipeline, &environment),
+    )
 }
 
 fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
@@ -81,8 +99,8 @@ fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
     explain(ui, &outcome.receipt, &outcome.skipped);
     if let Some(stop) = &outcome.stopped {
         ui.error(&match stop.kind {
-            StopKind::Denied => CliError::no(stop.to_string()),
-            StopKind::Failed => CliError::operation(stop.to_string()),
+            StopKind::Denied => CliError::no(options.secrets().replace(&stop.to_string())),
+            StopKind::Failed => CliError::operation(options.secrets().replace(&stop.to_string())),
         });
     }
     Ok(ExitCode::from(outcome.exit_code()))
@@ -253,6 +271,9 @@ pub(crate) fn failed(error: RunError) -> CliError {
         ),
         RunError::InputsChanged { .. } => {
             Some("declare what the step writes as an output, in another place than its inputs")
+        }
+        RunError::Secret { .. } => {
+            Some("name it in another way: what a receipt tells of names and paths is taken literally")
         }
         RunError::PluginsDeclared { .. } => {
             Some("run on a build with a plugin host, or remove the declaration")

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use attest_engine::hooks::NoHooks;
 use attest_engine::layout::State;
+use attest_engine::output::Secrets;
 use attest_engine::run::{Environment, Place, RunError};
 use attest_engine::step::Input;
 use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
@@ -18,8 +19,17 @@ use super::pipeline::{block_on, current_folder, failed, version, wrapper};
 use super::{Run, collisions};
 use crate::commands::through::Through;
 use crate::signing::KeyChoice;
+use crate::words::{hidden, short};
 
-pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
+/// Returns what must not be said.
+pub(super) fn secrets(arguments: &Run) -> Secrets {
+    wrap::secrets(
+        &arguments.wrapped.secrets,
+        &Environment(cli_shell::env::all()),
+    )
+}
+
+pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCode, CliError> {
     let wrapped = &arguments.wrapped;
     let workspace = match &wrapped.workspace {
         Some(folder) => current_folder()?.join(folder),
@@ -60,7 +70,7 @@ pub(super) fn run(arguments: &Run, ui: &Ui) -> Result<ExitCode, CliError> {
         let error = error.messages().join(": ");
         outcome.failure = Some(RunError::Unstamped(error.into()).into());
     }
-    tell(ui, wrapped.report.as_ref(), outcome)
+    tell(ui, wrapped.report.as_ref(), outcome, secrets)
 }
 
 fn state(arguments: &Run, workspace: &std::path::Path) -> State {
@@ -69,7 +79,13 @@ fn state(arguments: &Run, workspace: &std::path::Path) -> State {
     State::choose(workspace, option, variable.as_deref())
 }
 
-fn tell(ui: &Ui, report: Option<&PathBuf>, outcome: WrapOutcome) -> Result<ExitCode, CliError> {
+fn tell(
+    ui: &Ui,
+    report: Option<&PathBuf>,
+    outcome: WrapOutcome,
+    secrets: &Secrets,
+) -> Result<ExitCode, CliError> {
+    let say = |error: CliError| ui.error(&short(hidden(error, secrets)));
     if let Some(path) = &outcome.path {
         let path = visible_bytes(path.as_os_str().as_bytes());
         ui.status(format_args!("attest: receipt written to {path}"));
@@ -77,10 +93,10 @@ fn tell(ui: &Ui, report: Option<&PathBuf>, outcome: WrapOutcome) -> Result<ExitC
     let mut code = outcome.exit_code();
     let written = report.map_or(Ok(()), |path| outcome.report().write(path));
     if let Some(failure) = outcome.failure {
-        ui.error(&told(failure));
+        say(told(failure));
     }
     if let Err(error) = written {
-        ui.error(&CliError::operation(error).because("cannot write the report"));
+        say(CliError::operation(error).because("cannot write the report"));
         if code == 0 {
             code = i32::from(exit::FAILED_CODE);
         }
