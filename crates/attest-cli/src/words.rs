@@ -42,15 +42,17 @@ fn shortened(text: &str) -> String {
         .collect::<String>()
 }
 
+/// Takes a word with the white space that follows it.
 fn cut(word: &str) -> String {
+    let (word, space) = word.split_at(word.trim_end().len());
     let count = word.chars().count();
     if count <= LONGEST {
-        return word.to_owned();
+        return format!("{word}{space}");
     }
     let end = LONGEST / 2;
     let first: String = word.chars().take(end).collect();
     let last: String = word.chars().skip(count - end).collect();
-    format!("{first}[… {} characters …]{last}", count - 2 * end)
+    format!("{first}[… {} characters …]{last}{space}", count - 2 * end)
 }
 
 #[cfg(test)]
