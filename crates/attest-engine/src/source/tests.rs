@@ -69,6 +69,19 @@ async fn probe_at(folder: &Path) -> Option<Source> {
     probe(folder, Some(&search_path()), &CancellationToken::new()).await
 }
 
+/// A known limit, which the reference of the receipt tells: git answers, and can be told to look
+/// away. Should git change its mind, that text has to go.
+#[tokio::test]
+async fn what_git_was_told_to_look_away_from_is_not_dirty() {
+    for look_away in ["--assume-unchanged", "--skip-worktree"] {
+        let fixture = Fixture::new().await;
+        fs_err::write(fixture.path().join("file"), "two!\n").unwrap();
+        assert!(fixture.probe().await.unwrap().tracked_dirty);
+        git(fixture.path(), &["update-index", look_away, "file"]).await;
+        assert!(!fixture.probe().await.unwrap().tracked_dirty);
+    }
+}
+
 #[tokio::test]
 async fn a_checkout_is_told_by_commit_branch_address_and_state() {
     let fixture = Fixture::new().await;
