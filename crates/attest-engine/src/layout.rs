@@ -5,6 +5,7 @@
 //! in place of one of these folders is refused: a checkout must not send what is written elsewhere.
 
 mod init;
+mod left_over;
 mod whole;
 
 use std::ffi::OsStr;
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use safe_fs::SafeFsError;
 
 pub use init::{Init, STARTER, init};
+pub(crate) use left_over::is_dead;
 pub use whole::create_whole;
 pub(crate) use whole::{create_unsynchronised, replace_soon, synchronise};
 
@@ -129,7 +131,8 @@ impl State {
         Ok(())
     }
 
-    /// Makes the folders that are written to, and those above them, as far as they are absent.
+    /// Makes the folders that are written to, and those above them, as far as they are absent. What
+    /// killed writers left in them is removed.
     ///
     /// # Errors
     /// What is in the way, or the operating system's refusal.
@@ -148,8 +151,12 @@ impl State {
         }
         fs_err::create_dir_all(&self.folder).map_err(failed("make the state folder"))?;
         for name in WRITTEN {
-            make_folder(&self.folder.join(name))?;
+            let folder = self.folder.join(name);
+            if !make_folder(&folder)? {
+                left_over::sweep(&folder);
+            }
         }
+        left_over::sweep(&self.ledger().join("events"));
         Ok(())
     }
 

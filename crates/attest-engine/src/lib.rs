@@ -18,6 +18,7 @@ pub mod places;
 pub mod recompute;
 pub mod repro;
 pub mod run;
+mod scratch;
 pub mod source;
 pub mod step;
 mod told;

@@ -194,10 +194,7 @@ async fn build(
 
 /// Copies the workspace twice. The two paths differ also in length, since a build that writes its
 /// path down may be padded.
-async fn copy(
-    options: &RunOptions<'_>,
-    observer: &dyn Observer,
-) -> Result<Scratch, ReproError> {
+async fn copy(options: &RunOptions<'_>, observer: &dyn Observer) -> Result<Scratch, ReproError> {
     let place = temporary_folder(&options.environment);
     let place = usable_temporary(&place).map_err(ReproError::Temporary)?;
     let copies = Scratch::new_in(&place, "attest-repro-").map_err(ReproError::Place)?;

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use safe_fs::PrivateTempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::{CapsuleFault, usable_temporary};
 use crate::copy::{Copier, plain};
+use crate::scratch::Scratch;
 use crate::told::told;
 
 /// A copy of declared inputs that goes away with its owner.
 #[derive(Debug)]
 pub struct Snapshot {
-    folder: PrivateTempDir,
+    folder: Scratch,
     tops: Vec<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ impl Snapshot {
             ));
         }
         let folder =
-            PrivateTempDir::new_in(&outside, "attest-inputs-").map_err(|error| no_place(&error))?;
+            Scratch::new_in(&outside, "attest-inputs-").map_err(|error| no_place(&error))?;
         let mut paths: Vec<PathBuf> = declared.iter().map(|path| plain(path)).collect();
         let unusable = paths
             .iter()

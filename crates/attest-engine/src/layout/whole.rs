@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 
-use super::{LayoutError, failed};
+use super::{LayoutError, failed, left_over};
 
 /// How many temporary names are tried, each of which only a crash could have left behind.
 const NAMES: usize = 100;
@@ -37,7 +37,7 @@ pub fn create_whole(path: &Path, bytes: &[u8]) -> Result<bool, LayoutError> {
 /// # Errors
 /// The operating system's refusal; no part of the file stays.
 pub(crate) fn create_unsynchronised(path: &Path, bytes: &[u8]) -> Result<bool, LayoutError> {
-    let temporary = write_aside(path, bytes, true)?;
+    let (temporary, _locked) = write_aside(path, bytes, true)?;
     let placed = place(&temporary, path);
     if !matches!(placed, Ok(true)) {
         discard(&temporary);
@@ -56,7 +56,7 @@ pub(crate) fn create_unsynchronised(path: &Path, bytes: &[u8]) -> Result<bool, L
 /// # Errors
 /// The operating system's refusal; what stood there stays.
 pub(crate) fn replace_soon(path: &Path, bytes: &[u8]) -> Result<(), LayoutError> {
-    let temporary = write_aside(path, bytes, false)?;
+    let (temporary, _locked) = write_aside(path, bytes, false)?;
     fs_err::rename(&temporary, path).map_err(|error| {
         discard(&temporary);
         failed("replace a file")(error)
@@ -73,15 +73,20 @@ pub(crate) fn synchronise(folder: &Path) -> Result<(), LayoutError> {
         .map_err(failed("synchronise a folder"))
 }
 
-/// Writes the bytes beside their place, under a name that starts with it.
-fn write_aside(path: &Path, bytes: &[u8], synchronised: bool) -> Result<PathBuf, LayoutError> {
+/// Writes the bytes beside their place, under a name that starts with it. The file stays open, and
+/// so locked, until the caller is done with it.
+fn write_aside(
+    path: &Path,
+    bytes: &[u8],
+    synchronised: bool,
+) -> Result<(PathBuf, fs_err::File), LayoutError> {
     let (temporary, mut file) = open_aside(path).map_err(failed("make a new file"))?;
     let mut written = file.write_all(bytes);
     if synchronised && written.is_ok() {
         written = file.sync_all();
     }
     match written {
-        Ok(()) => Ok(temporary),
+        Ok(()) => Ok((temporary, file)),
         Err(error) => {
             discard(&temporary);
             Err(failed("write a new file")(error))
@@ -96,14 +101,18 @@ fn open_aside(path: &Path) -> io::Result<(PathBuf, fs_err::File)> {
     for _ in 0..NAMES {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mut temporary = path.as_os_str().to_owned();
-        temporary.push(format!(".{}-{number}.new", std::process::id()));
+        temporary.push(left_over::ending(number));
         let temporary = PathBuf::from(temporary);
         let opened = fs_err::OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&temporary);
         match opened {
-            Ok(file) => return Ok((temporary, file)),
+            Ok(file) => {
+                // Tells others that its writer lives. Where there are no locks, nobody sweeps.
+                flock(&file, FlockOperation::NonBlockingLockExclusive).ok();
+                return Ok((temporary, file));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => refused = error,
             Err(error) => return Err(error),
         }
