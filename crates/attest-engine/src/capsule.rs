@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use attest_receipt::capsule::{Capsule, CapsuleError, MAX_BYTES};
 use safe_fs::SafeFsError;
@@ -19,11 +20,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::copy::{CopyError, plain};
 use crate::layout::{FOLDER, LayoutError, create_whole};
+use crate::output::{Record, Recorded};
 use crate::run::{Environment, HERMETIC};
-use crate::step::{self, Command, End, Input, StepError, Tap};
+use crate::step::{self, Command, End, Executed, Input, StepError, Tap};
 
 pub use client::Client;
 pub use snapshot::Snapshot;
+
+/// The code by which docker and podman say that they could not run the command. 126 and 127 are
+/// also those of a shell in the container, and count as the command's own.
+const CLIENT_FAILED: i32 = 125;
 
 /// Says why a capsule cannot be made, read or used.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +130,14 @@ pub enum CapsuleFault {
     /// Randomness for a name.
     #[error("cannot name a container")]
     Random(#[source] std::io::Error),
+    /// The client ran, and the command did not.
+    #[error("`{}` did not run the command: {said}", client.display())]
+    NotRun {
+        /// The client.
+        client: PathBuf,
+        /// Its words.
+        said: String,
+    },
     /// The client did not run to its end.
     #[error(transparent)]
     Step(#[from] StepError),
@@ -195,7 +209,8 @@ pub fn init(workspace: &Path, name: &str, image: &str) -> Result<PathBuf, Capsul
 /// Returns the code that the command ended with, 128 and the signal if one ended it.
 ///
 /// # Errors
-/// The client did not start, or `cancel` came first; the container is removed then.
+/// The client did not start, it could not run the command, or `cancel` came first; the container is
+/// removed then.
 pub async fn run(
     workspace: &Path,
     capsule: &Capsule,
@@ -206,9 +221,8 @@ pub async fn run(
     cancel: &CancellationToken,
 ) -> Result<i32, CapsuleFault> {
     let prepared = Prepared::new(workspace, None, capsule, command, client, None)?;
-    let executed = step::execute(wrapper, prepared.command(), tap, cancel).await;
-    prepared.finish(executed.is_err()).await;
-    Ok(match executed?.end {
+    let executed = prepared.execute(wrapper, None, tap, cancel).await?;
+    Ok(match executed.end {
         End::Code(code) => code,
         End::Signal(signal) => 128 + signal,
         End::TimedOut(_) => step::TIMED_OUT,
@@ -222,7 +236,8 @@ pub struct Prepared<'a> {
     directory: PathBuf,
     argv: Vec<OsString>,
     container: String,
-    snapshot: Option<Snapshot>,
+    /// Removed when the container is done with it.
+    _snapshot: Option<Snapshot>,
 }
 
 impl<'a> Prepared<'a> {
@@ -270,30 +285,56 @@ impl<'a> Prepared<'a> {
             directory: from,
             argv,
             container,
-            snapshot,
+            _snapshot: snapshot,
         })
     }
 
-    /// Returns what has to be started. The client has the variables of this process; the
-    /// container has none of them.
-    #[must_use]
-    pub fn command(&self) -> Command {
+    /// Runs the client to its end. Where that was no end of its own the container is removed: the
+    /// engine goes on with a container whose client is gone.
+    ///
+    /// # Errors
+    /// The client did not start, it could not run the command, or `cancel` came first.
+    pub async fn execute(
+        self,
+        wrapper: &process_tree::Wrapper,
+        timeout: Option<Duration>,
+        tap: Tap<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Executed, CapsuleFault> {
+        let kept = tap.record;
+        // The client's words are wanted where it fails.
+        let record = match kept {
+            Record::None => Record::Tail,
+            record => record,
+        };
+        let tap = Tap { record, ..tap };
+        let executed = step::execute(wrapper, self.command(timeout), tap, cancel).await;
+        if !matches!(&executed, Ok(executed) if matches!(executed.end, End::Code(_))) {
+            self.client.remove(&self.container).await;
+        }
+        let mut executed = executed?;
+        if executed.end == End::Code(CLIENT_FAILED) {
+            return Err(CapsuleFault::NotRun {
+                client: self.client.program().to_owned(),
+                said: client::last_words(executed.stderr.into_text().as_bytes()),
+            });
+        }
+        if kept == Record::None {
+            executed.stdout = Recorded::bounded(String::new(), kept);
+            executed.stderr = Recorded::bounded(String::new(), kept);
+        }
+        Ok(executed)
+    }
+
+    /// The client has the variables of this process; the container has none of them.
+    fn command(&self, timeout: Option<Duration>) -> Command {
         Command {
             argv: self.argv.clone(),
             environment: self.client.environment().0.clone(),
             directory: self.directory.clone(),
-            timeout: None,
+            timeout,
             input: Input::Nothing,
         }
-    }
-
-    /// Removes the snapshot, and the container where its client was killed: the engine goes on
-    /// with a container whose client is gone.
-    pub async fn finish(self, killed: bool) {
-        if killed {
-            self.client.remove(&self.container).await;
-        }
-        drop(self.snapshot);
     }
 }
 

@@ -108,7 +108,7 @@ fn look_up(environment: &Environment, name: &str) -> Option<PathBuf> {
 }
 
 /// The last line that a client wrote, which says what went wrong, made safe to show.
-fn last_words(stderr: &[u8]) -> String {
+pub(super) fn last_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
     let line = line.unwrap_or_default().trim();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::plan::{Plan, Planned};
 use super::{RunError, RunOptions};
 use crate::capsule::{self, CapsuleFault, Client, Prepared, Snapshot, temporary_folder};
-use crate::step::{self, End, Executed, StepError, Tap};
+use crate::step::{Executed, StepError, Tap};
 
 /// The capsules that the steps of a run name.
 #[derive(Debug)]
@@ -69,15 +69,9 @@ impl Capsules {
             Some(snapshot),
         )
         .map_err(fault)?;
-        let mut command = prepared.command();
-        command.timeout = planned.timeout();
-        let executed = step::execute(&options.wrapper, command, tap, abort).await;
-        let killed = !matches!(
-            &executed,
-            Ok(executed) if !matches!(executed.end, End::TimedOut(_))
-        );
-        prepared.finish(killed).await;
-        executed.map_err(|error| fault_of(planned, error.into()))
+        let wrapper = &options.wrapper;
+        let executed = prepared.execute(wrapper, planned.timeout(), tap, abort);
+        executed.await.map_err(fault)
     }
 
     async fn snapshot(

@@ -25,6 +25,7 @@ version)
     echo 'Cannot connect to the daemon. Is it running?' >&2
     exit 1 ;;
 run)
+    [ -z "$REFUSES" ] || { echo 'docker: no such image.' >&2; exit 125; }
     while [ $# -gt 0 ]; do
         case $1 in -v) case $2 in *:ro) export INPUTS="${2%%:*}" ;; esac ;; esac
         case $1 in *@sha256:*) shift; break ;; esac
@@ -262,6 +263,32 @@ fn a_container_whose_client_was_killed_is_removed() {
     assert!(matches!(outcome, Err(RunError::Cancelled)));
     let calls = engine.calls();
     assert_eq!(calls.last().unwrap()[..2], ["rm", "-f"]);
+    assert_eq!(engine.left(), 0);
+}
+
+#[test]
+fn a_client_that_could_not_run_the_command_is_no_end_of_the_command() {
+    let (world, engine) = (World::new(), Engine::new(&["docker"]));
+    init(&world.path(""), "demo", &image()).unwrap();
+    let steps = "  make:\n    capsule: demo\n    run: exit 126\n";
+    let mut options = options(&world, &engine, steps);
+    let (outcome, _) = crate::support::run(&options, &mut NoHooks);
+    assert_eq!(outcome.unwrap().receipt.steps[0].exit_code, 126);
+    let receipts = world.receipts();
+    options.environment.0.push(("REFUSES".into(), "1".into()));
+    for record in [Record::Tail, Record::None] {
+        options.record = record;
+        let (outcome, _) = crate::support::run(&options, &mut NoHooks);
+        let error = outcome.unwrap_err();
+        assert!(!error.is_no());
+        let said = told(&error);
+        assert!(said.starts_with("step 'make': "), "{said}");
+        assert!(
+            said.ends_with("did not run the command: docker: no such image."),
+            "{said}"
+        );
+        assert_eq!(world.receipts(), receipts);
+    }
     assert_eq!(engine.left(), 0);
 }
 
