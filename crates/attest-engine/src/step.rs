@@ -12,7 +12,7 @@ use process_tree::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use input::Input;
@@ -229,7 +229,13 @@ impl<'a> Running<'a> {
             }
         };
         let duration = self.started.elapsed();
-        self.drain().await;
+        // Time that is up is up, also for a slow reader.
+        let patience = if timed_out {
+            Some(Instant::now())
+        } else {
+            self.deadline()
+        };
+        self.drain(cancel, patience).await?;
         self.warn_of_leftovers(exit.leftovers);
         let end = match (timed_out, exit.status) {
             (true, _) => End::TimedOut(self.timeout.unwrap_or_default().as_secs()),
@@ -251,9 +257,7 @@ impl<'a> Running<'a> {
 
     /// Reads both outputs until the command ends or has to be ended.
     async fn until_event(&mut self, cancel: &CancellationToken) -> Event {
-        let deadline = self
-            .timeout
-            .and_then(|limit| self.started.checked_add(limit));
+        let deadline = self.deadline();
         loop {
             // Cancellation and deadline come first, so that no flood of output hides them.
             tokio::select! {
@@ -261,27 +265,35 @@ impl<'a> Running<'a> {
                 () = cancel.cancelled() => return Event::Cancelled,
                 () = until(deadline) => return Event::TimedOut,
                 exit = self.child.wait() => return Event::Ended(exit),
-                () = self.out.read(), if self.out.is_open() => {}
-                () = self.err.read(), if self.err.is_open() => {}
+                () = self.out.read_on(), if self.out.is_open() => {}
+                () = self.err.read_on(), if self.err.is_open() => {}
             }
         }
     }
 
+    fn deadline(&self) -> Option<Instant> {
+        let limit = self.timeout?;
+        self.started.checked_add(limit)
+    }
+
     /// Reads what is left in the pipes. Everybody who could write is dead, or could not be killed.
-    async fn drain(&mut self) {
-        let whole = Instant::now() + DRAIN;
-        while self.out.is_open() || self.err.is_open() {
-            let idle = Instant::now() + IDLE;
-            tokio::select! {
-                () = sleep_until(idle.min(whole)) => {
-                    let message = format!("step `{}`: its output is still held open by a process that could not be ended", self.tap.step);
-                    self.tap.observer.warning(&message);
-                    return;
-                }
-                () = self.out.read(), if self.out.is_open() => {}
-                () = self.err.read(), if self.err.is_open() => {}
-            }
+    /// A slow reader is waited for until `patience` ends; what is left is recorded all the same.
+    async fn drain(
+        &mut self,
+        cancel: &CancellationToken,
+        patience: Option<Instant>,
+    ) -> Result<(), StepError> {
+        let mut left = DRAIN;
+        let whole = self.out.drain(cancel, patience, &mut left).await?
+            && self.err.drain(cancel, patience, &mut left).await?;
+        if !whole {
+            let message = format!(
+                "step `{}`: its output is still held open by a process that could not be ended",
+                self.tap.step
+            );
+            self.tap.observer.warning(&message);
         }
+        Ok(())
     }
 
     fn warn_of_leftovers(&self, leftovers: Outlived) {
@@ -347,6 +359,43 @@ impl<'a, R: AsyncRead + Unpin> Pipe<'a, R> {
             }
             Ok(_) | Err(_) => self.reader = None,
         }
+    }
+
+    /// Reads once there is room; ends where nobody will ever read on.
+    async fn read_on(&mut self) {
+        let observer = self.tap.observer;
+        tokio::select! {
+            biased;
+            () = observer.gone(self.stream) => self.reader = None,
+            () = async {
+                observer.room(self.stream).await;
+                self.read().await;
+            } => {}
+        }
+    }
+
+    /// Reads to the end; false if somebody keeps it from coming.
+    async fn drain(
+        &mut self,
+        cancel: &CancellationToken,
+        patience: Option<Instant>,
+        left: &mut Duration,
+    ) -> Result<bool, StepError> {
+        while self.is_open() {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(StepError::Cancelled),
+                () = self.tap.observer.room(self.stream) => {}
+                () = until(patience) => {}
+            }
+            let since = Instant::now();
+            tokio::select! {
+                () = self.read() => {}
+                () = sleep(IDLE.min(*left)) => return Ok(false),
+            }
+            *left = left.saturating_sub(since.elapsed());
+        }
+        Ok(true)
     }
 
     fn note(&mut self, seconds: u64) {
