@@ -44,6 +44,8 @@ mod timestamp;
 #[cfg(test)]
 mod traced;
 #[cfg(test)]
+mod unread;
+#[cfg(test)]
 mod verify;
 #[cfg(test)]
 mod wrap;

@@ -14,7 +14,7 @@ use cli_shell::{CliError, Ui, env, exit, visible, visible_bytes};
 use tokio_util::sync::CancellationToken;
 
 use super::run::{block_on, wrapper};
-use super::through::Through;
+use super::through::pass;
 use crate::places::Workspace;
 
 /// What to do with a capsule.
@@ -107,18 +107,19 @@ impl Run {
         let loaded = capsule::load(workspace, name).map_err(CliError::operation)?;
         let environment = Environment(env::all());
         let (cancel, wrapper) = (CancellationToken::new(), wrapper()?);
-        let through = Through::new(ui);
         let secrets = Secrets::default();
-        let tap = Tap {
-            step: name,
-            observer: &through,
-            secrets: &secrets,
-            record: Record::None,
-        };
-        let ran = block_on(&|| {}, &cancel, async {
-            let client = Client::find(&environment, &cancel).await?;
-            let command = &self.command;
-            capsule::run(workspace, &loaded, command, &client, &wrapper, tap, &cancel).await
+        let ran = pass(ui, |through| {
+            let tap = Tap {
+                step: name,
+                observer: through,
+                secrets: &secrets,
+                record: Record::None,
+            };
+            block_on(exit::FAILED_CODE, &cancel, async {
+                let client = Client::find(&environment, &cancel).await?;
+                let command = &self.command;
+                capsule::run(workspace, &loaded, command, &client, &wrapper, tap, &cancel).await
+            })
         })?;
         let code = ran.map_err(refused)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))

@@ -4,6 +4,7 @@
 //! `export` and `import` have a `--format in-toto` of their own: an argument with the id `format`,
 //! the type [`cli_shell::Format`] and a parser of its own takes the place of the global one.
 
+mod aside;
 mod capsule;
 mod causal;
 mod diff;

@@ -4,6 +4,7 @@ mod collisions;
 mod live;
 mod pipeline;
 mod rules;
+mod until_done;
 mod wrap;
 
 use std::cell::OnceCell;
@@ -18,7 +19,8 @@ use cli_shell::{CliError, Ui};
 use crate::stamping::Wish;
 use crate::words::hidden;
 
-pub(crate) use pipeline::{block_on, version, wrapper};
+pub(crate) use pipeline::{version, wrapper};
+pub(crate) use until_done::block_on;
 
 /// What to run, and what to keep of it.
 #[derive(Debug, Clone, Args)]

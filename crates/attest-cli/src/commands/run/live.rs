@@ -1,117 +1,175 @@
 //! What is seen of a run while it goes on: each line of output with the step's name in front.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::time::Duration;
 
 use attest_engine::output::{Observer, Stream};
 use attest_receipt::receipt::StepResult;
 use cli_shell::logging::Verbosity;
-use cli_shell::{Progress, Ui, visible, visible_lines};
+use cli_shell::{CliError, Progress, Ui, visible, visible_lines};
+
+use crate::commands::aside::{Queue, Turn};
 
 /// A longer line is shown in pieces.
 const LINE: usize = 8 * 1024;
+/// How often a spinner turns.
+const TURN: Duration = Duration::from_millis(120);
 
-/// Shows a run on standard error.
-pub(crate) struct Live<'a> {
-    ui: &'a Ui,
-    progress: Progress,
-    state: Mutex<State>,
+/// Does the work while what is seen of it is shown on standard error.
+pub(super) fn watch<R>(
+    ui: &Ui,
+    work: impl FnOnce(&dyn Observer) -> Result<R, CliError>,
+) -> Result<R, CliError> {
+    let queue = Queue::default();
+    let mut live = Live::new(ui);
+    let show = move |turn| {
+        match turn {
+            Turn::Show(event) => live.show(event),
+            Turn::Idle => live.progress.tick(),
+        }
+        // With standard error closed the run goes on, unseen.
+        ControlFlow::Continue(())
+    };
+    queue.shown(TURN, show, || work(&Watching(&queue, ui.verbosity())))
 }
 
-#[derive(Default)]
-struct State {
+enum Event {
+    Started(String),
+    Output(String, Stream, Vec<u8>),
+    Ended { step: String, cached: bool },
+    Warning(String),
+    Waiting(String),
+}
+
+/// Shows a run on standard error.
+struct Live<'a> {
+    ui: &'a Ui,
+    progress: Progress,
     running: BTreeSet<String>,
     /// Lines that have not ended.
     open: BTreeMap<(String, Stream), Vec<u8>>,
 }
 
 impl<'a> Live<'a> {
-    pub(crate) fn new(ui: &'a Ui) -> Self {
+    fn new(ui: &'a Ui) -> Self {
         Self {
             ui,
             progress: ui.progress("starting", None),
-            state: Mutex::default(),
+            running: BTreeSet::new(),
+            open: BTreeMap::new(),
         }
     }
 
-    /// Keeps the spinner turning.
-    pub(crate) fn tick(&self) {
-        self.progress.tick();
+    fn show(&mut self, event: Event) {
+        match event {
+            Event::Started(step) => {
+                self.running.insert(step);
+                self.label();
+            }
+            Event::Output(step, stream, bytes) => self.output(step, stream, &bytes),
+            Event::Ended { step, cached } => {
+                self.end(&step);
+                if cached {
+                    let step = visible(&step);
+                    let said = format_args!("[{step}] unchanged, taken from the cache");
+                    self.ui.status(said);
+                }
+            }
+            Event::Warning(message) => self.ui.warn(visible(&message)),
+            Event::Waiting(message) => self.ui.status(visible(&message)),
+        }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn show(&self, step: &str, line: &[u8]) {
+    fn line(&self, step: &str, line: &[u8]) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let text = visible_lines(&String::from_utf8_lossy(line));
         self.ui.status(format_args!("[{}] {text}", visible(step)));
     }
 
-    fn label(&self, running: &BTreeSet<String>) {
-        let names: Vec<_> = running.iter().map(|name| visible(name)).collect();
+    fn label(&self) {
+        let names: Vec<_> = self.running.iter().map(|name| visible(name)).collect();
         self.progress.label(match names.as_slice() {
             [] => "finishing".to_owned(),
             names => format!("running {}", names.join(", ")),
         });
     }
 
-    fn end(&self, step: &str) {
-        let mut state = self.state();
-        for stream in [Stream::Out, Stream::Err] {
-            let rest = state.open.remove(&(step.to_owned(), stream));
-            if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
-                self.show(step, &rest);
-            }
-        }
-        state.running.remove(step);
-        self.label(&state.running);
-    }
-}
-
-impl Observer for Live<'_> {
-    fn started(&self, step: &str) {
-        let mut state = self.state();
-        state.running.insert(step.to_owned());
-        self.label(&state.running);
-    }
-
-    fn output(&self, step: &str, stream: Stream, bytes: &[u8]) {
-        if self.ui.verbosity() == Verbosity::Quiet {
-            return;
-        }
-        let mut state = self.state();
-        let open = state.open.entry((step.to_owned(), stream)).or_default();
+    fn output(&mut self, step: String, stream: Stream, bytes: &[u8]) {
+        let key = (step, stream);
+        let mut open = self.open.remove(&key).unwrap_or_default();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             open.extend_from_slice(piece);
             if open.last() == Some(&b'\n') {
                 open.pop();
-                self.show(step, open);
+                self.line(&key.0, &open);
                 open.clear();
             }
             while open.len() > LINE {
                 let rest = open.split_off(LINE);
-                self.show(step, open);
-                *open = rest;
+                self.line(&key.0, &open);
+                open = rest;
             }
+        }
+        self.open.insert(key, open);
+    }
+
+    fn end(&mut self, step: &str) {
+        for stream in [Stream::Out, Stream::Err] {
+            let rest = self.open.remove(&(step.to_owned(), stream));
+            if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                self.line(step, &rest);
+            }
+        }
+        self.running.remove(step);
+        self.label();
+    }
+}
+
+/// Hands everything on to be shown.
+struct Watching<'a>(&'a Queue<Event>, Verbosity);
+
+impl Watching<'_> {
+    fn tell(&self, event: Event) {
+        let bytes = match &event {
+            Event::Output(_, _, bytes) => bytes.len(),
+            Event::Started(text)
+            | Event::Ended { step: text, .. }
+            | Event::Warning(text)
+            | Event::Waiting(text) => text.len(),
+        };
+        self.0.put(event, bytes);
+    }
+}
+
+impl Observer for Watching<'_> {
+    fn started(&self, step: &str) {
+        self.tell(Event::Started(step.to_owned()));
+    }
+
+    fn output(&self, step: &str, stream: Stream, bytes: &[u8]) {
+        if self.1 != Verbosity::Quiet {
+            self.tell(Event::Output(step.to_owned(), stream, bytes.to_vec()));
         }
     }
 
     fn ended(&self, result: &StepResult) {
-        self.end(&result.name);
-        if result.cache_hit {
-            let step = visible(&result.name);
-            self.ui
-                .status(format_args!("[{step}] unchanged, taken from the cache"));
-        }
+        self.tell(Event::Ended {
+            step: result.name.clone(),
+            cached: result.cache_hit,
+        });
     }
 
     fn warning(&self, message: &str) {
-        self.ui.warn(visible(message));
+        self.tell(Event::Warning(message.to_owned()));
     }
 
     fn waiting(&self, message: &str) {
-        self.ui.status(visible(message));
+        self.tell(Event::Waiting(message.to_owned()));
+    }
+
+    fn room(&self, _: Stream) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        self.0.room()
     }
 }

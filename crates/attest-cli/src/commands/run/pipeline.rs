@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::future::Future;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use attest_engine::hooks::{NoHooks, StopKind};
 use attest_engine::layout::State;
@@ -17,13 +14,13 @@ use attest_engine::repro::{self, Report, ReproError};
 use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptions, Skipped};
 use attest_receipt::receipt::{Receipt, StepResult};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Format, Ui, visible_bytes};
+use cli_shell::{CliError, Format, Ui, exit, visible_bytes};
 use process_tree::Wrapper;
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::live::Live;
+use super::live;
+use super::until_done::block_on;
 use super::{Run, collisions};
 use crate::answer::also_unread;
 use crate::signing::KeyChoice;
@@ -32,8 +29,6 @@ const PIPELINE: &str = "attest.yaml";
 /// How many lines of a failed step's output are shown again at the end.
 const TAIL: usize = 20;
 const UNSTAMPED: &str = "the receipt has no timestamp, and `attest timestamp` can still add one";
-/// How often a spinner turns.
-const TURN: Duration = Duration::from_millis(120);
 
 /// Runs the pipeline; `known` learns what must not be said as soon as it is known.
 pub(super) fn run(
@@ -88,11 +83,11 @@ pub(super) fn secrets(arguments: &Run) -> Secrets {
 }
 
 fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
-    let live = Live::new(ui);
-    let outcome = block_on(&|| live.tick(), &options.cancel, async {
-        run::pipeline(options, &live, &mut NoHooks).await
+    let outcome = live::watch(ui, |seen| {
+        block_on(exit::FAILED_CODE, &options.cancel, async {
+            run::pipeline(options, seen, &mut NoHooks).await
+        })
     })?;
-    drop(live);
     let outcome = outcome.map_err(failed)?;
     let path = outcome.path.as_deref();
     also_unread(tell(ui, path, &outcome.failed, &outcome.skipped, None))?;
@@ -107,11 +102,11 @@ fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
 }
 
 fn check(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
-    let live = Live::new(ui);
-    let outcome = block_on(&|| live.tick(), &options.cancel, async {
-        repro::check(options, &live, &mut NoHooks).await
+    let outcome = live::watch(ui, |seen| {
+        block_on(exit::FAILED_CODE, &options.cancel, async {
+            repro::check(options, seen, &mut NoHooks).await
+        })
     })?;
-    drop(live);
     let outcome = outcome.map_err(|error| match error {
         ReproError::Run(error) => failed(error),
         error => CliError::operation(error),
@@ -138,7 +133,11 @@ pub(crate) fn current_folder() -> Result<PathBuf, CliError> {
         .map_err(|error| CliError::operation(error).because("cannot tell the current folder"))
 }
 
+/// Returns what watches over commands. What such a watcher leaves when a command kills it comes to
+/// this process, which ends it then.
 pub(crate) fn wrapper() -> Result<Wrapper, CliError> {
+    // Without that such a command is still noticed, and the message says what may be running.
+    process_tree::adopt_orphans().ok();
     Wrapper::current_exe()
         .map_err(|error| CliError::operation(error).because("cannot find the running program"))
 }
@@ -147,39 +146,6 @@ pub(crate) fn wrapper() -> Result<Wrapper, CliError> {
 pub(crate) fn version() -> String {
     let version = cli_shell::version().split(' ').next();
     version.unwrap_or_default().to_owned()
-}
-
-/// Runs something to its end on this thread; an interrupt or a request to end cancels it, and it
-/// is waited for all the same, since it has processes to end.
-pub(crate) fn block_on<T>(
-    turn: &dyn Fn(),
-    cancel: &CancellationToken,
-    work: impl Future<Output = T>,
-) -> Result<T, CliError> {
-    let failed = |error| CliError::operation(error).because("cannot start the runtime");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
-    let done = runtime.block_on(async {
-        let mut work = pin!(work);
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut work => return Ok(done),
-                Some(()) = interrupt.recv() => cancel.cancel(),
-                Some(()) = terminate.recv() => cancel.cancel(),
-                Some(()) = hangup.recv() => cancel.cancel(),
-                () = tokio::time::sleep(TURN) => turn(),
-            }
-        }
-    });
-    // A thread that still hashes a large tree for a cancelled run is not waited for.
-    runtime.shutdown_background();
-    done.map_err(failed)
 }
 
 /// Returns the file's path below the workspace, for those who are told of it.

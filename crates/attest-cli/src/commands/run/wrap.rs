@@ -15,9 +15,10 @@ use cli_shell::{CliError, Ui, exit, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::{block_on, current_folder, failed, version, wrapper};
+use super::block_on;
+use super::pipeline::{current_folder, failed, version, wrapper};
 use super::{Run, collisions};
-use crate::commands::through::Through;
+use crate::commands::through::pass;
 use crate::signing::KeyChoice;
 use crate::words::{hidden, short};
 
@@ -28,6 +29,9 @@ pub(super) fn secrets(arguments: &Run) -> Secrets {
         &Environment(cli_shell::env::all()),
     )
 }
+
+/// The code of an interrupted command, as shells tell it.
+const INTERRUPTED: u8 = 130;
 
 pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCode, CliError> {
     let wrapped = &arguments.wrapped;
@@ -62,9 +66,10 @@ pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCod
         now: || Time::from(cli_shell::clock::now()),
         cancel: CancellationToken::new(),
     };
-    let through = Through::new(ui);
-    let mut outcome = block_on(&|| {}, &options.cancel, async {
-        wrap::run(&options, &through, &mut NoHooks).await
+    let mut outcome = pass(ui, |through| {
+        block_on(INTERRUPTED, &options.cancel, async {
+            wrap::run(&options, through, &mut NoHooks).await
+        })
     })?;
     if let (Some(error), None) = (signing.unstamped(), &outcome.failure) {
         let error = error.messages().join(": ");
