@@ -5,11 +5,9 @@
 //! another container, which shares the folder and not the numbers.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
@@ -57,9 +55,10 @@ pub(crate) fn is_dead(pid: Pid) -> bool {
 
 fn remove(path: &Path) -> Option<()> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(openat(CWD, path, flags, Mode::empty()).ok()?);
-    let found = file.metadata().ok()?;
-    if !found.is_file() || found.uid() != geteuid().as_raw() {
+    let file = openat(CWD, path, flags, Mode::empty()).ok()?;
+    let found = fstat(&file).ok()?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if !is_file || found.st_uid != geteuid().as_raw() {
         return None;
     }
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -101,7 +100,7 @@ mod tests {
         for name in gone.iter().chain(&stay) {
             fs_err::write(path(name), "part").unwrap();
         }
-        let locked = File::open(path(&stay[1])).unwrap();
+        let locked = fs_err::File::open(path(&stay[1])).unwrap();
         flock(&locked, FlockOperation::NonBlockingLockExclusive).unwrap();
         symlink("receipt.yaml", path(&format!("link.{NOBODY}-0.new"))).unwrap();
         fs_err::create_dir(path(&format!("folder.{NOBODY}-0.new"))).unwrap();
