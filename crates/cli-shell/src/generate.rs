@@ -3,6 +3,7 @@
 //! `--generate KIND` is hidden and must come first (after the names of subcommands, for a man
 //! page of one of them). None of the texts depends on the terminal or the environment.
 
+mod man;
 mod markdown;
 
 use std::ffi::OsString;
@@ -53,10 +54,8 @@ pub fn text(command: &Command, kind: &str) -> Result<Vec<u8>, CliError> {
         "completion-zsh" => complete(Shell::Zsh),
         "completion-fish" => complete(Shell::Fish),
         "man" => {
-            command.build();
-            clap_mangen::Man::new(command)
-                .render(&mut text)
-                .map_err(|error| CliError::new(ErrorKind::Operation, error))?;
+            text =
+                man::man(&command).map_err(|error| CliError::new(ErrorKind::Operation, error))?;
         }
         "markdown" => text = markdown(&command).into_bytes(),
         other => {
@@ -129,6 +128,46 @@ mod tests {
             text(&command(), "html").unwrap_err().kind(),
             ErrorKind::Usage
         );
+    }
+
+    #[test]
+    fn the_page_has_every_subcommand_with_its_options_and_names_no_other_page() {
+        let nested = Command::new("deep").about("Goes down").arg(
+            Arg::new("how-far")
+                .long("how-far")
+                .value_name("N")
+                .help(".SH of it"),
+        );
+        let more = Command::new("more").about("Does more").subcommand(nested);
+        let hidden = Command::new("unseen").about("Nobody's").hide(true);
+        let global = Arg::new("loud").long("loud").global(true).help("Say more");
+        let command = command().arg(global).subcommands([more, hidden]);
+        let page = String::from_utf8(text(&command, "man").unwrap()).unwrap();
+        let at = |text: &str| {
+            let found = page.find(text);
+            assert!(found.is_some(), "{text} in\n{page}");
+            found.unwrap_or_default()
+        };
+        let places = [
+            ".TH tool 1 ",
+            ".SH NAME\ntool \\- Does things\n",
+            ".SH SYNOPSIS\n",
+            ".SH OPTIONS\n",
+            "Say more\n",
+            ".SH \"TOOL RUN\"\nRuns it\n.SS SYNOPSIS\n\\fBtool run\\fR <\\fIFILE\\fR> \n.SS OPTIONS\n",
+            "What to run\n",
+            ".SH \"TOOL MORE\"\nDoes more\n.SS SYNOPSIS\n",
+            ".SH \"TOOL MORE DEEP\"\nGoes down\n.SS SYNOPSIS\n\\fBtool more deep\\fR [\\fB\\-\\-how\\-far\\fR]",
+            "\\&.SH of it\n",
+            ".SH VERSION\n",
+        ]
+        .map(at);
+        assert!(places.is_sorted(), "{places:?}");
+        for absent in ["(1)", "TOOL HELP", "UNSEEN", "Nobody", "\n.SH of"] {
+            assert!(!page.contains(absent), "{absent} in\n{page}");
+        }
+        assert_eq!(page.matches("Say more").count(), 1);
+        assert_eq!(page.matches(".ie ").count(), 1);
     }
 
     #[test]
