@@ -56,16 +56,31 @@ impl KeyDir {
         fs_err::symlink_metadata(self.path.join(file_name(id))).is_ok_and(|found| found.is_file())
     }
 
-    /// Finds out without opening a key that there is none, or that none could be used.
+    /// Finds out whatever can be known of the key to sign with before its file is opened; see
+    /// [`Self::signer`].
     ///
     /// # Errors
     ///
-    /// The folder is absent, a link, somebody else's or open to the writing of others.
-    pub fn check(&self) -> Result<(), KeysError> {
-        let absent = || KeysError::NoKeys {
-            folder: self.path.clone(),
+    /// As [`Self::signer`], except what only the bytes of the file tell.
+    pub fn check_signer(&self, trust: &TrustDir, choice: Option<&str>) -> Result<(), KeysError> {
+        let file = match self.choose(trust, choice)? {
+            Chosen::Managed { file, id, .. } => {
+                must_be_trusted(&id, trust)?;
+                file
+            }
+            Chosen::Loose { folder } => {
+                let store = trust.load()?;
+                if let Some(public) = self.loose_public()? {
+                    let id = public.key_id();
+                    let entry = store.policy().entry(&id);
+                    if let Some(KeyStatus::Revoked { since }) = entry.map(|entry| entry.status) {
+                        return Err(KeysError::Revoked { id, since });
+                    }
+                }
+                folder.join(LOOSE_PRIVATE)
+            }
         };
-        self.resolve()?.map(drop).ok_or_else(absent)
+        safe_fs::check_private_file(&file).map_err(KeysError::files("read the private key"))
     }
 
     /// Chooses the key to sign with: the one asked for, else the only one or the only one of several
@@ -78,6 +93,15 @@ impl KeyDir {
     /// file is open to others, a link, somebody else's, no key or another key; or others can write
     /// into the folder.
     pub fn signer(&self, trust: &TrustDir, choice: Option<&str>) -> Result<Signer, KeysError> {
+        match self.choose(trust, choice)? {
+            Chosen::Managed { file, id, others } => {
+                Ok(managed(&file, id, trust)?.chosen_before(others))
+            }
+            Chosen::Loose { folder } => loose(&folder, trust),
+        }
+    }
+
+    fn choose(&self, trust: &TrustDir, choice: Option<&str>) -> Result<Chosen, KeysError> {
         let choice = choice.map(parse_id).transpose()?;
         let folder = self.resolve()?;
         if let Some(id) = choice {
@@ -87,7 +111,11 @@ impl KeyDir {
             };
             let file = folder.ok_or_else(absent)?.join(file_name(&id));
             return if exists(&file)? {
-                managed(&file, id, trust)
+                Ok(Chosen::Managed {
+                    file,
+                    id,
+                    others: 0,
+                })
             } else {
                 Err(absent())
             };
@@ -97,7 +125,7 @@ impl KeyDir {
         };
         let folder = folder.ok_or_else(absent)?;
         match key_files(&folder)?.as_slice() {
-            [] if exists(&folder.join(LOOSE_PRIVATE))? => loose(&folder, trust),
+            [] if exists(&folder.join(LOOSE_PRIVATE))? => Ok(Chosen::Loose { folder }),
             [] => Err(absent()),
             [name] => {
                 let file = folder.join(name);
@@ -105,7 +133,11 @@ impl KeyDir {
                     file: file.clone(),
                     problem: "is not named by the id of a key".to_owned(),
                 })?;
-                managed(&file, id, trust)
+                Ok(Chosen::Managed {
+                    file,
+                    id,
+                    others: 0,
+                })
             }
             names => self.only_trusted(&folder, names, trust),
         }
@@ -118,16 +150,17 @@ impl KeyDir {
         folder: &Path,
         names: &[OsString],
         trust: &TrustDir,
-    ) -> Result<Signer, KeysError> {
+    ) -> Result<Chosen, KeysError> {
         let store = trust.load()?;
         let entry = |id: &KeyId| store.policy().entry(id).map(|entry| entry.status);
         let ids = names.iter().filter_map(|name| id_in(name));
         let mut trusted = ids.filter(|id| entry(id) == Some(KeyStatus::Trusted));
         match (trusted.next(), trusted.next()) {
-            (Some(id), None) if names.len() <= MAX_KEYS => {
-                let signer = managed(&folder.join(file_name(&id)), id, trust)?;
-                Ok(signer.chosen_before(names.len() - 1))
-            }
+            (Some(id), None) if names.len() <= MAX_KEYS => Ok(Chosen::Managed {
+                file: folder.join(file_name(&id)),
+                id,
+                others: names.len() - 1,
+            }),
             (None, _) if names.len() <= MAX_KEYS => Err(KeysError::NoneTrusted {
                 count: names.len(),
                 folder: self.path.clone(),
@@ -211,16 +244,21 @@ impl KeyDir {
     }
 }
 
+/// Which key is to sign, while its file is closed.
+enum Chosen {
+    /// A key with an id, and how many others were passed over for it.
+    Managed {
+        file: PathBuf,
+        id: KeyId,
+        others: usize,
+    },
+    /// The pair of the old layout.
+    Loose { folder: PathBuf },
+}
+
 /// A key with an id: the policy is asked before its file is opened.
 fn managed(file: &Path, id: KeyId, trust: &TrustDir) -> Result<Signer, KeysError> {
-    match status(trust, &id)? {
-        Some(KeyStatus::Trusted) => {}
-        Some(KeyStatus::Revoked { since }) => return Err(KeysError::Revoked { id, since }),
-        None => {
-            let policy = trust.policy_path();
-            return Err(KeysError::Unlisted { id, policy });
-        }
-    }
+    must_be_trusted(&id, trust)?;
     let signer = Signer::read_pem(file)?;
     let found = signer.key_id();
     if found != id {
@@ -247,6 +285,17 @@ fn loose(folder: &Path, trust: &TrustDir) -> Result<Signer, KeysError> {
     match status(trust, &id)? {
         Some(KeyStatus::Revoked { since }) => Err(KeysError::Revoked { id, since }),
         Some(KeyStatus::Trusted) | None => Ok(signer),
+    }
+}
+
+fn must_be_trusted(id: &KeyId, trust: &TrustDir) -> Result<(), KeysError> {
+    match status(trust, id)? {
+        Some(KeyStatus::Trusted) => Ok(()),
+        Some(KeyStatus::Revoked { since }) => Err(KeysError::Revoked { id: *id, since }),
+        None => {
+            let policy = trust.policy_path();
+            Err(KeysError::Unlisted { id: *id, policy })
+        }
     }
 }
 

@@ -30,7 +30,10 @@ fn a_folder_of_keys_that_others_can_write_to_signs_nothing() {
                 .keys
                 .signer(&workspace.trust, Some(id.as_str()))
                 .unwrap_err(),
-            workspace.keys.check().unwrap_err(),
+            workspace
+                .keys
+                .check_signer(&workspace.trust, None)
+                .unwrap_err(),
             workspace
                 .keys
                 .generate(&workspace.trust, &name("b"))
@@ -49,7 +52,7 @@ fn a_folder_of_keys_that_others_can_write_to_signs_nothing() {
     for mode in [0o755, 0o500, 0o700] {
         chmod(folder, mode);
         assert!(workspace.keys.signer(&workspace.trust, None).is_ok());
-        workspace.keys.check().unwrap();
+        workspace.keys.check_signer(&workspace.trust, None).unwrap();
     }
     if is_root() {
         std::os::unix::fs::chown(folder, Some(65_534), None).unwrap();

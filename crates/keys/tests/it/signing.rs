@@ -39,6 +39,21 @@ fn refused(workspace: &Workspace, choice: Option<&str>) -> KeysError {
     workspace.keys.signer(&workspace.trust, choice).unwrap_err()
 }
 
+/// What is told also without opening a file, and in the same words.
+fn refused_early(workspace: &Workspace, choice: Option<&str>) -> KeysError {
+    let checked = workspace.keys.check_signer(&workspace.trust, choice);
+    let (early, late) = (checked.unwrap_err(), refused(workspace, choice));
+    assert_eq!(words(&early), words(&late));
+    early
+}
+
+/// What only the bytes of the file tell.
+fn refused_late(workspace: &Workspace) -> KeysError {
+    let checked = workspace.keys.check_signer(&workspace.trust, None);
+    checked.unwrap();
+    refused(workspace, None)
+}
+
 #[test]
 fn a_key_has_the_files_of_the_original() {
     let workspace = Workspace::new();
@@ -152,7 +167,7 @@ fn a_looser_mode_is_refused_and_not_repaired() {
         let id = workspace.generate();
         chmod(&workspace.key_file(&id), loose);
         for choice in [None, Some(id.as_str())] {
-            let text = words(&refused(&workspace, choice));
+            let text = words(&refused_early(&workspace, choice));
             let advice = format!("chmod 600 {}`", workspace.key_file(&id).display());
             assert!(text.ends_with(&advice), "{text}");
         }
@@ -168,17 +183,17 @@ fn a_link_and_another_owner_are_refused() {
     fs::rename(&file, &away).unwrap();
     symlink(&away, &file).unwrap();
     for choice in [None, Some(id.as_str())] {
-        let text = words(&refused(&workspace, choice));
+        let text = words(&refused_early(&workspace, choice));
         assert!(text.contains("symbolic link"), "{text}");
     }
     fs::remove_file(&file).unwrap();
     fs::rename(&away, &file).unwrap();
     fs::hard_link(&file, &away).unwrap();
-    assert!(words(&refused(&workspace, None)).contains("hard link"));
+    assert!(words(&refused_early(&workspace, None)).contains("hard link"));
     fs::remove_file(&away).unwrap();
     if is_root() {
         std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
-        let text = words(&refused(&workspace, None));
+        let text = words(&refused_early(&workspace, None));
         assert!(text.contains("owned by user 65534"), "{text}");
     } else {
         println!("only root can give a file to another user; safe-fs has the rule itself");
@@ -188,7 +203,7 @@ fn a_link_and_another_owner_are_refused() {
 #[test]
 fn the_key_is_the_one_asked_for_or_the_only_one() {
     let workspace = Workspace::new();
-    let text = words(&refused(&workspace, None));
+    let text = words(&refused_early(&workspace, None));
     assert!(
         text.contains("no private key") && text.contains("attest keys generate"),
         "{text}"
@@ -204,7 +219,7 @@ fn the_key_is_the_one_asked_for_or_the_only_one() {
     );
     let second = workspace.generate();
     assert_eq!(
-        words(&refused(&workspace, None)),
+        words(&refused_early(&workspace, None)),
         "multiple private keys, use --key"
     );
     for id in [first, second] {
@@ -215,7 +230,7 @@ fn the_key_is_the_one_asked_for_or_the_only_one() {
         assert_eq!(signer.key_id(), id);
     }
     let absent = "0".repeat(32);
-    let text = words(&refused(&workspace, Some(&absent)));
+    let text = words(&refused_early(&workspace, Some(&absent)));
     assert!(
         text.starts_with(&format!("no private key for id {absent} in `")),
         "{text}"
@@ -227,7 +242,7 @@ fn the_key_is_the_one_asked_for_or_the_only_one() {
         "\u{1b}[2J",
         &first.as_str().to_uppercase(),
     ] {
-        let said = words(&refused(&workspace, Some(text)));
+        let said = words(&refused_early(&workspace, Some(text)));
         assert!(said.contains("32 lowercase hexadecimal digits"), "{said}");
         assert!(!said.contains('\u{1b}'));
     }
@@ -236,8 +251,9 @@ fn the_key_is_the_one_asked_for_or_the_only_one() {
     fs::write(workspace.keys.path().join("release.key"), "x").unwrap();
     let signer = workspace.keys.signer(&workspace.trust, None).unwrap();
     assert_eq!((signer.key_id(), signer.passed_over()), (first, 1));
+    workspace.keys.check_signer(&workspace.trust, None).unwrap();
     fs::remove_file(workspace.key_file(&first)).unwrap();
-    let text = words(&refused(&workspace, None));
+    let text = words(&refused_early(&workspace, None));
     assert!(text.contains("is not named by the id of a key"), "{text}");
 }
 
@@ -249,7 +265,7 @@ fn a16_a_revoked_or_unlisted_key_does_not_sign() {
     workspace.trust.revoke(id.as_str(), now).unwrap();
     for choice in [None, Some(id.as_str())] {
         assert_eq!(
-            words(&refused(&workspace, choice)),
+            words(&refused_early(&workspace, choice)),
             format!(
                 "key {id} is revoked (since 2026-11-30T12:00:00Z); a revoked key cannot sign new evidence"
             )
@@ -258,22 +274,25 @@ fn a16_a_revoked_or_unlisted_key_does_not_sign() {
     let dateless = workspace.policy().replace("revoked_at", "#");
     workspace.write_policy(&dateless);
     assert_eq!(
-        words(&refused(&workspace, None)),
+        words(&refused_early(&workspace, None)),
         format!("key {id} is revoked; a revoked key cannot sign new evidence")
     );
     workspace.write_policy("version = 1\n");
-    let text = words(&refused(&workspace, None));
+    let text = words(&refused_early(&workspace, None));
     assert!(
         text.contains("has a private half but no entry in `"),
         "{text}"
     );
     fs::remove_file(workspace.trust.policy_path()).unwrap();
     assert!(matches!(
-        refused(&workspace, None),
+        refused_early(&workspace, None),
         KeysError::Unlisted { .. }
     ));
     workspace.write_policy("version = 2\n");
-    assert!(matches!(refused(&workspace, None), KeysError::Trust { .. }));
+    assert!(matches!(
+        refused_early(&workspace, None),
+        KeysError::Trust { .. }
+    ));
 }
 
 #[test]
@@ -281,7 +300,7 @@ fn a17_a_private_key_under_another_keys_name_does_not_sign() {
     let workspace = Workspace::new();
     let (first, second) = (workspace.generate(), workspace.generate());
     fs::rename(workspace.key_file(&second), workspace.key_file(&first)).unwrap();
-    let text = words(&refused(&workspace, None));
+    let text = words(&refused_late(&workspace));
     assert!(
         text.contains(&format!("holds key {second}, not the key its name claims")),
         "{text}"
@@ -375,7 +394,7 @@ fn the_pair_of_the_old_layout_signs_where_there_is_no_other() {
     // Asked for by its id it is not there: it has no name.
     let id = public.key_id().to_string();
     assert!(matches!(
-        refused(&workspace, Some(&id)),
+        refused_early(&workspace, Some(&id)),
         KeysError::NoPrivateKey { .. }
     ));
 
@@ -386,7 +405,7 @@ fn the_pair_of_the_old_layout_signs_where_there_is_no_other() {
         (vec![9; 33], "is not the private half"),
     ] {
         fs::write(&other, bytes).unwrap();
-        let text = words(&refused(&workspace, None));
+        let text = words(&refused_late(&workspace));
         assert!(text.contains(says), "{text}");
     }
     fs::remove_file(&other).unwrap();
@@ -394,14 +413,14 @@ fn the_pair_of_the_old_layout_signs_where_there_is_no_other() {
     assert!(!other.exists());
 
     chmod(&private, 0o644);
-    assert!(words(&refused(&workspace, None)).contains("chmod 600"));
+    assert!(words(&refused_early(&workspace, None)).contains("chmod 600"));
     chmod(&private, 0o600);
     fs::write(&private, [1; 31]).unwrap();
-    assert!(words(&refused(&workspace, None)).contains("32 bytes"));
+    assert!(words(&refused_late(&workspace)).contains("32 bytes"));
     fs::remove_file(&private).unwrap();
     fs::write(&other, bytes_of(RFC_PUBLIC)).unwrap();
     assert!(matches!(
-        refused(&workspace, None),
+        refused_early(&workspace, None),
         KeysError::NoKeys { .. }
     ));
     assert!(!private.exists(), "no key is made that was not asked for");
@@ -424,7 +443,7 @@ fn a_policy_that_revokes_the_old_pair_is_heeded() {
         .revoke(id.as_str(), time("2026-11-30T12:00:00Z"))
         .unwrap();
     assert!(matches!(
-        refused(&workspace, None),
+        refused_early(&workspace, None),
         KeysError::Revoked { .. }
     ));
 }
