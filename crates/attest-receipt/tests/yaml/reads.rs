@@ -46,6 +46,34 @@ fn a03_one_document_without_markers_behind_it() {
 }
 
 #[test]
+fn a03_a_mark_crlf_a_second_document_bytes_behind_it_and_nul_are_refused() {
+    refused("\u{feff}a: 1\n", "line 1: a byte order mark");
+    refused("\u{feff}{\"a\": 1}", "line 1: a byte order mark");
+    refused("a: 1\r\nb: 2\r\n", "line 1: a carriage return");
+    refused("a: 1\nb: 2\r", "line 2: a carriage return");
+    refused("a: 1\n---\nb: 2\n", "line 2: a second document");
+    refused("a: 1\n...\nb: 2\n", "line 2: `...` is not allowed");
+    refused("{\"a\": 1}\n{\"b\": 2}\n", "line 2: data after the end");
+    for (document, line) in [
+        ("a: 1\0", 1),
+        ("\0a: 1\n", 1),
+        ("a: 1\n\0", 2),
+        ("a: \"x\0\"\n", 1),
+    ] {
+        refused(document, &format!("line {line}: U+0000"));
+    }
+    refused("{\"a\": 1}\0", "line 1: data after the end");
+    // Other encodings than UTF-8 are told by their mark, which is as little wanted.
+    for bytes in [&b"\xff\xfea\0:\0 \x001\0"[..], b"\xfe\xff\0a\0:\0 \x001"] {
+        assert!(
+            yaml::parse(bytes, &LIMITS).is_err(),
+            "{}",
+            bytes.escape_ascii()
+        );
+    }
+}
+
+#[test]
 fn an_empty_document_is_null() {
     for document in ["", "\n\n", "# only a comment\n", "---\n", "---"] {
         assert_eq!(read(document), Ok(Value::Null), "{document:?}");
