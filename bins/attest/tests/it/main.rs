@@ -34,6 +34,7 @@ mod places;
 mod run;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
 mod show;
 #[cfg(test)]
 mod sign;
