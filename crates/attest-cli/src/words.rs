@@ -4,7 +4,9 @@ use attest_engine::output::Secrets;
 use cli_shell::CliError;
 
 /// A longer word is cut in its middle: a path of thousands of folders tells no more than its ends.
-const LONGEST: usize = 240;
+const LONGEST: usize = 200;
+/// How much of each end stays, so that what is left fits a line.
+const END: usize = 32;
 
 /// Returns the error with the values of secrets replaced in every message and hint.
 pub(crate) fn hidden(error: CliError, secrets: &Secrets) -> CliError {
@@ -49,10 +51,9 @@ fn cut(word: &str) -> String {
     if count <= LONGEST {
         return format!("{word}{space}");
     }
-    let end = LONGEST / 2;
-    let first: String = word.chars().take(end).collect();
-    let last: String = word.chars().skip(count - end).collect();
-    format!("{first}[… {} characters …]{last}{space}", count - 2 * end)
+    let first: String = word.chars().take(END).collect();
+    let last: String = word.chars().skip(count - END).collect();
+    format!("{first}[…{}…]{last}{space}", count - 2 * END)
 }
 
 #[cfg(test)]
@@ -91,8 +92,8 @@ mod tests {
         assert_eq!(messages[0], "cannot hash");
         assert!(messages[1].starts_with("File name too long: `/d/d"));
         assert!(messages[1].ends_with("/d/d/end` at once"), "{messages:?}");
-        assert!(messages[1].contains("[… 5766 characters …]"), "{messages:?}");
-        assert!(messages[1].chars().count() < 320);
+        assert!(messages[1].contains("[…5942…]"), "{messages:?}");
+        assert!(messages[1].chars().count() < 120);
         assert_eq!(short.hints(), ["shorten it"]);
         assert_eq!(cut(&"é".repeat(LONGEST)), "é".repeat(LONGEST));
     }

@@ -43,7 +43,7 @@ pub struct Run {
     #[arg(long, hide = true)]
     verify: bool,
     /// How many steps may run at once [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     jobs: Option<NonZeroUsize>,
     /// Write the receipt to this file instead of a new one in the state folder; with `--wrap`, a
     /// declared output of the command (repeatable)
@@ -52,6 +52,9 @@ pub struct Run {
     /// Write the receipt to this file, also with `--wrap`
     #[arg(long, value_name = "FILE")]
     receipt: Option<PathBuf>,
+    /// Known so that it can be said where they belong
+    #[arg(hide = true)]
+    misplaced: Vec<String>,
     #[command(flatten)]
     keeping: Keeping,
     #[command(flatten)]
@@ -131,6 +134,11 @@ impl From<RecordOutput> for Record {
             RecordOutput::Full => Self::Full,
         }
     }
+}
+
+fn count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse()
+        .map_err(|_| "a whole number from 1 is asked for".to_owned())
 }
 
 impl Run {

@@ -16,12 +16,12 @@ use attest_receipt::receipt::{Receipt, StepResult};
 use attest_receipt::time::Time;
 use cli_shell::{CliError, Format, Ui, exit, visible_bytes};
 use process_tree::Wrapper;
+use safe_fs::SafeFsError;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::live;
 use super::until_done::block_on;
-use super::{Run, collisions};
+use super::{Run, collisions, live};
 use crate::answer::also_unread;
 use crate::signing::KeyChoice;
 
@@ -238,9 +238,16 @@ pub(crate) fn failed(error: RunError) -> CliError {
         RunError::InputsChanged { .. } => {
             Some("declare what the step writes as an output, in another place than its inputs")
         }
-        RunError::Secret { .. } => {
-            Some("name it in another way: what a receipt tells of names and paths is taken literally")
+        RunError::PipelineFile { source, .. }
+            if source
+                .downcast_ref::<SafeFsError>()
+                .is_some_and(SafeFsError::is_not_found) =>
+        {
+            Some("`attest init` makes a first pipeline, `--pipeline FILE` names another file")
         }
+        RunError::Secret { .. } => Some(
+            "name it in another way: what a receipt tells of names and paths is taken literally",
+        ),
         RunError::PluginsDeclared { .. } => {
             Some("run on a build with a plugin host, or remove the declaration")
         }

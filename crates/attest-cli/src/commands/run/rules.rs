@@ -24,6 +24,16 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
         met: !wrapped.wrap,
         why,
     };
+    if let Some(word) = run.misplaced.first() {
+        let place = if wrapped.wrap {
+            "the command that is wrapped stands after `--`"
+        } else {
+            "a pipeline file is named with `--pipeline`"
+        };
+        return Err(CliError::usage(format!(
+            "`{word}` cannot stand here: {place}"
+        )));
+    }
     prerequisite::check(&run.wish.rules(run.sign))?;
     prerequisite::check(&[
         Rule {
