@@ -138,6 +138,16 @@ fn an_option_that_could_not_take_effect_is_refused(options: &[&str], told: &str)
     assert!(written(&bed).is_empty());
 }
 
+#[test_case(&["run", "attest.yaml"], "`attest.yaml` cannot stand here: a pipeline file is named with `--pipeline`"; "file")]
+#[test_case(&["run", "--wrap", "--name", "a", "true"], "`true` cannot stand here: the command that is wrapped stands after `--`"; "command")]
+#[test_case(&["run", "--jobs", "0"], "a whole number from 1 is asked for"; "jobs")]
+#[test_case(&["run", "-p", "absent.yaml"], "hint: `attest init` makes a first pipeline, `--pipeline FILE` names another file"; "absent")]
+fn a_likely_slip_is_told_what_to_write_instead(args: &[&str], told: &str) {
+    let bed = bed(GOOD);
+    bed.attest(args).expect(2).says(told);
+    assert!(written(&bed).is_empty());
+}
+
 #[test]
 fn a_bad_pipeline_is_an_operational_error() {
     let bed = bed("version: '1'\nsteps:\n  a:\n    run: 'true'\n    results: [x]\n");
