@@ -9,6 +9,8 @@ mod commands;
 mod delivered;
 mod difference;
 mod elsewhere;
+mod guard;
+mod in_place;
 mod new_file;
 mod places;
 mod prerequisite;

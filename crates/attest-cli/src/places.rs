@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use attest_verify::trust::Trust;
 use clap::Args;
-use cli_shell::{CliError, env};
+use cli_shell::{CliError, Ui, env};
 use keys::{KeyDir, KeysError, Signer, TrustDir, load_trust};
+
+use crate::guard::Guard;
 
 /// The variable that names another folder of private keys.
 const KEYS_VARIABLE: &str = "ATTEST_KEYS_DIR";
@@ -44,11 +46,31 @@ impl Workspace {
         load_trust(self.trust().path(), Some(&self.keys()))
     }
 
-    /// Chooses the key to sign with and loads it.
-    pub(crate) fn signer(&self, key: Option<&str>) -> Result<Signer, CliError> {
-        let signer = self.keys().signer(&self.trust(), key);
-        signer.map_err(|error| keys_error(error).because("cannot sign"))
+    /// Returns what no option may write to.
+    pub(crate) fn guard(&self) -> Guard {
+        Guard::of(self.path())
     }
+
+    /// Chooses the key to sign with and loads it.
+    pub(crate) fn signer(&self, key: Option<&str>, ui: &Ui) -> Result<Signer, CliError> {
+        let signer = self.keys().signer(&self.trust(), key);
+        let signer = signer.map_err(|error| keys_error(error).because("cannot sign"))?;
+        told_of_others(&signer, ui);
+        Ok(signer)
+    }
+}
+
+/// Says that there were keys to choose from, of which but one could be meant.
+pub(crate) fn told_of_others(signer: &Signer, ui: &Ui) {
+    let others = match signer.passed_over() {
+        0 => return,
+        1 => "one private key".to_owned(),
+        others => format!("{others} private keys"),
+    };
+    ui.status(format_args!(
+        "signed with {}; {others} that the policy does not trust passed over",
+        signer.key_id()
+    ));
 }
 
 /// Returns the folder of the private keys of a workspace, as the environment has it.
@@ -64,6 +86,9 @@ pub(crate) fn keys_error(error: KeysError) -> CliError {
             Some("`attest keys list` shows what there is")
         }
         KeysError::Revoked { .. } => Some("choose another with `--key`, or make one"),
+        KeysError::NoneTrusted { .. } => Some(
+            "`attest keys import` puts a public half into the policy, `attest keys generate` makes a key",
+        ),
         KeysError::Unlisted { .. } => {
             Some("`attest keys import` puts its public half into the policy")
         }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use attest_engine::run::{LoadKey, RunError, SigningKey};
 use cli_shell::{CliError, Ui};
-use keys::{KeyDir, KeysError, Signer, TrustDir, load_trust};
+use keys::{KeyDir, Signer, TrustDir, load_trust};
 
+use crate::places::told_of_others;
 use crate::stamping::{Stamping, Wish};
 
 /// Where the key is, and which one is meant.
@@ -16,6 +17,7 @@ pub(crate) struct KeyChoice<'a> {
     trust: TrustDir,
     choice: Option<&'a str>,
     stamping: Option<Rc<Stamping<'a>>>,
+    ui: Option<&'a Ui>,
 }
 
 impl<'a> KeyChoice<'a> {
@@ -26,11 +28,13 @@ impl<'a> KeyChoice<'a> {
             trust: TrustDir::of_workspace(workspace),
             choice,
             stamping: None,
+            ui: None,
         }
     }
 
-    /// Has the signatures of receipts stamped.
+    /// Has the signatures of receipts stamped, if that is wished, and people told of the choice.
     pub(crate) fn stamped(mut self, wish: &'a Wish, ui: &'a Ui) -> Self {
+        self.ui = Some(ui);
         let (keys, trust) = (self.keys.clone(), self.trust.clone());
         self.stamping = wish.authority().map(|authority| {
             let trust = move || load_trust(trust.path(), Some(&keys));
@@ -47,17 +51,16 @@ impl<'a> KeyChoice<'a> {
 
 impl LoadKey for KeyChoice<'_> {
     fn check(&self) -> Result<(), RunError> {
-        let folder = self.keys.path();
-        if folder.is_dir() {
-            return Ok(());
-        }
-        let folder = folder.to_owned();
-        Err(RunError::Key(KeysError::NoKeys { folder }.into()))
+        let checked = self.keys.check_signer(&self.trust, self.choice);
+        checked.map_err(|error| RunError::Key(error.into()))
     }
 
     fn load(&self) -> Result<Box<dyn SigningKey + '_>, RunError> {
         let signer = self.keys.signer(&self.trust, self.choice);
         let signer = signer.map_err(|error| RunError::Key(error.into()))?;
+        if let Some(ui) = self.ui {
+            told_of_others(&signer, ui);
+        }
         Ok(Box::new(Loaded {
             signer,
             stamping: self.stamping.clone(),

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{Access, access};
 
-use crate::{SafeFsError, write_atomic};
+use crate::{SafeFsError, sweep_left_over, write_atomic};
 
 /// Finds the file that a write to `path` makes or replaces. A symbolic link leads to the file that
 /// it names. Whatever is no regular file is refused: a rename over a device or a pipe takes it away
@@ -52,13 +52,14 @@ pub fn writable_target(path: &Path) -> Result<PathBuf, SafeFsError> {
 }
 
 /// Writes the file that [`writable_target`] finds, as [`write_atomic`] does. `mode` is that of a new
-/// file; one that is replaced keeps its own.
+/// file; one that is replaced keeps its own. What killed writers left beside it is swept.
 ///
 /// # Errors
 ///
 /// As for both; what stood there is unchanged then.
 pub fn write_target(path: &Path, bytes: &[u8], mode: u32) -> Result<(), SafeFsError> {
     let target = writable_target(path)?;
+    target.parent().map(sweep_left_over);
     let found = fs_err::metadata(&target);
     let mode = found.map_or(mode, |found| found.permissions().mode() & 0o777);
     write_atomic(&target, bytes, mode)

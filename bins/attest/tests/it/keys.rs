@@ -190,3 +190,168 @@ fn wrong_invocations_say_what_to_do() {
         .says("gone.pem");
     assert!(bed.names(".").is_empty());
 }
+
+#[test]
+fn no_option_writes_among_keys_and_trust() {
+    let bed = Bed::with_vectors();
+    bed.attest(&["init"]).expect(0);
+    let id = generate(&bed, "ci");
+    bed.attest(&["sign", "r3_unsigned.yaml", "--output", "signed.yaml"])
+        .expect(0);
+    std::os::unix::fs::symlink(".attest/keys", bed.path("link")).unwrap();
+    let before = snapshot(bed.folder());
+    let key = format!(".attest/keys/{id}.key");
+    for target in [
+        &key,
+        ".attest/keys/new.yaml",
+        ".attest/trust/trust.toml",
+        ".attest/trust/tsa/x.crt",
+        &format!("link/{id}.key"),
+        &bed.path(&key).to_string_lossy(),
+    ] {
+        for args in [
+            &["keys", "export", &id, "-o", target][..],
+            &["sign", "r3_unsigned.yaml", "--output", target],
+            &[
+                "timestamp",
+                "signed.yaml",
+                "--tsa",
+                "http://127.0.0.1:9",
+                "--output",
+                target,
+            ],
+            &[
+                "export",
+                "--receipt",
+                "signed.yaml",
+                "--format",
+                "in-toto",
+                "--output",
+                target,
+            ],
+            &[
+                "causal",
+                "export",
+                "--receipt",
+                "signed.yaml",
+                "--allow-partial",
+                "-o",
+                target,
+            ],
+            &["run", "--output", target],
+            &["run", "--receipt", target],
+            &[
+                "run",
+                "--wrap",
+                "--name",
+                "a",
+                "--receipt",
+                target,
+                "--",
+                "true",
+            ],
+            &[
+                "run", "--wrap", "--name", "a", "--report", target, "--", "true",
+            ],
+        ] {
+            let ran = bed.attest(args).expect(2);
+            assert!(
+                ran.err.contains("where no option writes"),
+                "{args:?} {}",
+                ran.err
+            );
+        }
+    }
+    for folder in [".attest/keys", ".attest/trust/state", "link"] {
+        bed.attest(&["run", "--state-dir", folder])
+            .expect(2)
+            .says("lies among");
+    }
+    assert_eq!(snapshot(bed.folder()), before);
+
+    // The folder that the environment names is one, too.
+    std::fs::rename(bed.path(".attest/keys"), bed.path("elsewhere")).unwrap();
+    let target = format!("elsewhere/{id}.key");
+    let mut program = bed.program(&["keys", "export", &id, "-o", &target]);
+    program.env("ATTEST_KEYS_DIR", "elsewhere");
+    crate::bed::ran(&mut program)
+        .expect(2)
+        .says("lies among the private keys");
+    assert!(bed.read(&target).contains("PRIVATE"));
+}
+
+#[test]
+fn a_folder_of_keys_that_git_would_take_in_is_warned_of() {
+    let bed = Bed::new();
+    bed.write(".git/HEAD", "ref: refs/heads/main\n");
+    let made = |chosen: &str| {
+        let mut program = bed.program(&["keys", "generate", "--name", "ci"]);
+        program.env("ATTEST_KEYS_DIR", chosen);
+        crate::bed::ran(&mut program).expect(0)
+    };
+    let ran = made("secret/keys");
+    assert_eq!(ran.err, "");
+    assert_eq!(bed.read("secret/keys/.gitignore"), "*\n");
+    bed.write("used/notes", "");
+    let ran = made("used");
+    assert!(
+        ran.err.contains("warning") && ran.err.contains("no ignore file keeps"),
+        "{}",
+        ran.err
+    );
+    bed.write(".gitignore", "used/\n");
+    assert_eq!(made("used").err, "");
+}
+
+#[test]
+fn a_store_that_everybody_can_write_to_is_warned_of_by_verify() {
+    let bed = Bed::with_vectors();
+    generate(&bed, "ci");
+    bed.attest(&["sign", "r3_unsigned.yaml"]).expect(0);
+    let policy = bed.path(".attest/trust/trust.toml");
+    let verify = ["verify", "--format", "json", "r3_unsigned.yaml"];
+    for (mode, warned) in [(0o664, false), (0o666, true)] {
+        std::fs::set_permissions(&policy, PermissionsExt::from_mode(mode)).unwrap();
+        let ran = bed.attest(&verify).expect(0);
+        let record: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let warnings = record["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), usize::from(warned), "{}", ran.out);
+        assert_eq!(
+            ran.err.contains("warning: every user of this machine"),
+            warned,
+            "{}",
+            ran.err
+        );
+        assert_eq!(ran.err.contains("chmod o-w"), warned);
+    }
+}
+
+#[test]
+fn messages_say_a_thing_once_and_name_the_path() {
+    let bed = Bed::with_vectors();
+    let id = generate(&bed, "ci");
+    let folder = bed.path(".attest/keys");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o770)).unwrap();
+    bed.attest(&["sign", "r3_unsigned.yaml"])
+        .expect(2)
+        .says("a whole group can write into the folder of private keys")
+        .says("chmod go-w ");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
+    let file = bed.path(&format!(".attest/keys/{id}.key"));
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+    let ran = bed.attest(&["sign", "r3_unsigned.yaml"]).expect(2);
+    assert!(
+        ran.err.contains(&format!("{id}.key`")) && !ran.err.contains("PATH"),
+        "{}",
+        ran.err
+    );
+    // The identity, a weak key.
+    bed.write(".attest/trust/loose", format!("01{}", "0".repeat(62)));
+    let ran = bed.attest(&["keys", "list"]).expect(2);
+    assert_eq!(
+        ran.err.matches("the public key is weak").count(),
+        1,
+        "{}",
+        ran.err
+    );
+}

@@ -1,8 +1,13 @@
 //! `attest sign`: in place or elsewhere, as a whole or not at all.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Stdio;
+use std::sync::Mutex;
 
-use crate::bed::{Bed, snapshot};
+use stamp_authority::Stamper;
+
+use crate::authority::{TIME, Tsa, granted};
+use crate::bed::{Bed, ran, snapshot};
 
 const UNSIGNED: &str = "r3_unsigned.yaml";
 
@@ -38,11 +43,10 @@ fn nothing_but_the_signature_changes() {
         .attest(&["diff", "--format", "json", UNSIGNED, "signed.yaml"])
         .expect(1);
     let record: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    let path = |group: &str| record[group][0]["path"][0].as_str().unwrap().to_owned();
-    assert_eq!(path("differences"), "signer_public_key");
-    assert_eq!(path("expected"), "signature");
-    assert_eq!(record["differences"].as_array().unwrap().len(), 1);
-    assert_eq!(record["expected"].as_array().unwrap().len(), 1);
+    let differences = record["differences"].as_array().unwrap();
+    let paths: Vec<_> = differences.iter().map(|one| &one["path"][0]).collect();
+    assert_eq!(paths, ["signature", "signer_public_key"]);
+    assert_eq!(record["expected"].as_array().unwrap().len(), 0);
 }
 
 #[test]
@@ -131,4 +135,130 @@ fn a_destination_that_cannot_be_written_leaves_nothing_behind() {
         assert_eq!(ran.out, "");
     }
     assert_eq!(snapshot(bed.folder()), before);
+}
+
+#[test]
+fn of_two_that_sign_at_once_one_does() {
+    let bed = bed();
+    let second = bed
+        .attest(&["keys", "generate", "--name", "two"])
+        .expect(0)
+        .out;
+    let keys = bed.names(".attest/keys");
+    let ids = keys.iter().filter_map(|name| name.strip_suffix(".key"));
+    let ids: Vec<&str> = ids.collect();
+    assert!(ids.contains(&second.trim_end()) && ids.len() == 2);
+    let unsigned = bed.read(UNSIGNED);
+    for round in 0..8 {
+        bed.write(UNSIGNED, &unsigned);
+        // The same file by another name is the same file.
+        let same = format!("./{UNSIGNED}");
+        let started: Vec<_> = [vec![], vec!["--output", &same]]
+            .into_iter()
+            .zip(&ids)
+            .map(|(more, id)| {
+                let mut args = vec!["sign", UNSIGNED, "--key", *id];
+                args.extend(more);
+                let mut program = bed.program(&args);
+                program.stdout(Stdio::null()).stderr(Stdio::piped());
+                program.spawn().unwrap()
+            })
+            .collect();
+        let mut ends: Vec<_> = started
+            .into_iter()
+            .map(|child| {
+                let output = child.wait_with_output().unwrap();
+                let said = String::from_utf8(output.stderr).unwrap();
+                (output.status.code(), said)
+            })
+            .collect();
+        ends.sort();
+        assert_eq!(
+            (ends[0].0, ends[1].0),
+            (Some(0), Some(1)),
+            "{round} {ends:?}"
+        );
+        assert!(ends[1].1.contains("already signed by"), "{ends:?}");
+        bed.attest(&["verify", UNSIGNED]).expect(0);
+    }
+}
+
+#[test]
+fn who_signed_while_an_authority_was_asked_is_not_overwritten() {
+    let bed = bed();
+    let mine = bed
+        .attest(&["keys", "generate", "--name", "two"])
+        .expect(0)
+        .out;
+    let other = bed.names(".attest/keys");
+    let other = other
+        .iter()
+        .filter_map(|name| name.strip_suffix(".key"))
+        .find(|id| *id != mine.trim_end())
+        .unwrap()
+        .to_owned();
+    let program = Mutex::new(bed.program(&["sign", UNSIGNED, "--key", &other]));
+    let tsa = Tsa::saying(move |identity, asked| {
+        ran(&mut program.lock().unwrap()).expect(0);
+        granted(&Stamper::for_request(identity, asked, TIME).token())
+    });
+    let ran = bed
+        .attest(&[
+            "sign",
+            UNSIGNED,
+            "--key",
+            mine.trim_end(),
+            "--timestamp",
+            "--tsa",
+            &tsa.url,
+        ])
+        .expect(1);
+    assert!(ran.err.contains("already signed by"), "{}", ran.err);
+    assert!(!bed.read(UNSIGNED).contains("timestamp_token"));
+    bed.attest(&["verify", UNSIGNED]).expect(0);
+}
+
+#[test]
+fn what_killed_ones_left_beside_a_receipt_is_swept() {
+    let bed = bed();
+    let left = ".safe-fs-0123456789abcdef.tmp";
+    let other = ".safe-fs-0123456789abcdef.tmp.mine";
+    for args in [
+        &["sign", UNSIGNED][..],
+        &["sign", "second.yaml", "--output", "third.yaml"],
+    ] {
+        bed.write(
+            "second.yaml",
+            std::fs::read(crate::bed::vectors().join(UNSIGNED)).unwrap(),
+        );
+        bed.write(left, "half");
+        bed.write(other, "whole");
+        bed.attest(args).expect(0);
+        assert!(!bed.path(left).exists() && bed.path(other).exists());
+    }
+}
+
+#[test]
+fn keys_that_are_not_trusted_leave_the_choice_to_the_one_that_is() {
+    let bed = bed();
+    let policy = bed.read(".attest/trust/trust.toml");
+    // As a process leaves it that was killed before it wrote the policy.
+    bed.attest(&["keys", "generate", "--name", "two"]).expect(0);
+    bed.write(".attest/trust/trust.toml", policy);
+    let ran = bed.attest(&["sign", UNSIGNED]).expect(0);
+    assert!(
+        ran.err
+            .contains("one private key that the policy does not trust"),
+        "{}",
+        ran.err
+    );
+    bed.attest(&["verify", UNSIGNED]).expect(0);
+    bed.write(".attest/trust/trust.toml", "version = 1\n");
+    bed.write(
+        "second.yaml",
+        std::fs::read(crate::bed::vectors().join(UNSIGNED)).unwrap(),
+    );
+    bed.attest(&["sign", "second.yaml"])
+        .expect(2)
+        .says("none of the 2 private keys");
 }

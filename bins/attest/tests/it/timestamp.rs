@@ -96,6 +96,40 @@ fn elsewhere_the_receipt_stays_as_it_is() {
 }
 
 #[test]
+fn what_became_of_the_receipt_while_the_authority_was_asked_stays() {
+    let (bed, honest) = (bed(), Tsa::at(TIME));
+    let signed = bed.read(RECEIPT);
+    bed.attest(&[
+        "timestamp",
+        RECEIPT,
+        "--tsa",
+        &honest.url,
+        "--output",
+        "stamped.yaml",
+    ])
+    .expect(0);
+    let stamped = bed.read("stamped.yaml");
+    for (meanwhile, code, says) in [
+        (stamped, 1, "already carries a timestamp"),
+        (
+            format!("{signed}\n"),
+            2,
+            "was changed by somebody else meanwhile",
+        ),
+    ] {
+        bed.write(RECEIPT, &signed);
+        let (path, text) = (bed.path(RECEIPT), meanwhile.clone());
+        let tsa = Tsa::saying(move |identity, asked| {
+            std::fs::write(&path, &text).unwrap();
+            granted(&Stamper::for_request(identity, asked, TIME).token())
+        });
+        let ran = stamp(&bed, &tsa.url).expect(code);
+        assert!(ran.err.contains(says), "{}", ran.err);
+        assert_eq!(bed.read(RECEIPT), meanwhile);
+    }
+}
+
+#[test]
 fn what_has_no_use_for_a_stamp_is_the_answer_no() {
     let bed = bed();
     let signed = bed.read(RECEIPT);

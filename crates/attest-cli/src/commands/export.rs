@@ -19,8 +19,9 @@ use keys::{KeysError, Signer};
 use super::format::in_toto;
 use super::run::version;
 use crate::delivered::Folder;
+use crate::guard::Guard;
 use crate::new_file;
-use crate::places::{Workspace, keys_error};
+use crate::places::{Workspace, keys_error, told_of_others};
 use crate::prerequisite::{self, Rule};
 use crate::receipt_file;
 use crate::trust_files;
@@ -160,7 +161,10 @@ impl Export {
         payload: &[u8],
     ) -> Result<Option<(attest_verify::trust::KeyId, [u8; 64])>, CliError> {
         let signer = match self.signer(receipt_key) {
-            Ok(signer) => signer,
+            Ok(signer) => {
+                told_of_others(&signer, ui);
+                signer
+            }
             Err(KeysError::NoKeys { .. }) if self.allow_unsigned => {
                 ui.warn("there is no key to sign with, so the envelope is unsigned");
                 return Ok(None);
@@ -193,6 +197,14 @@ impl Export {
         keys.signer(&self.workspace.trust(), choice.as_deref())
     }
 
+    fn guard(&self) -> Guard {
+        let guard = self.workspace.guard();
+        match &self.trust_store {
+            Some(store) => guard.and_store(store),
+            None => guard,
+        }
+    }
+
     fn write(&self, ui: &Ui, envelope: &[u8]) -> Result<(), CliError> {
         match self
             .output
@@ -201,7 +213,7 @@ impl Export {
         {
             None => ui.raw(envelope),
             Some(path) => {
-                new_file::write(path, envelope, "envelope")?;
+                new_file::write(path, envelope, "envelope", &self.guard())?;
                 ui.data(visible(&path.display().to_string()))
             }
         }

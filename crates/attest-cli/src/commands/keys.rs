@@ -1,6 +1,6 @@
 //! `keys`: signing keys and the trust store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use attest_receipt::time::Time;
@@ -112,6 +112,15 @@ impl Named {
         let id = keys
             .generate(&trust, &self.name)
             .map_err(|error| keys_error(error).because("cannot make a key"))?;
+        if let Some(top) = keys.exposed_in() {
+            let place = |path: &Path| visible(&path.to_string_lossy());
+            ui.warn(format!(
+                "no ignore file keeps `{}` out of the git repository of `{}`: a commit could take the private key in",
+                place(keys.path()),
+                place(&top)
+            ));
+            ui.hint("put a `.gitignore` with the one line `*` into that folder");
+        }
         ui.data(id)?;
         Ok(exit::ok())
     }
@@ -161,7 +170,9 @@ impl Export {
             .map_err(keys_error)?;
         match &self.output {
             None => ui.raw(pem.as_bytes())?,
-            Some(file) => new_file::write(file, pem.as_bytes(), "public key")?,
+            Some(file) => {
+                new_file::write(file, pem.as_bytes(), "public key", &self.workspace.guard())?
+            }
         }
         Ok(exit::ok())
     }

@@ -12,11 +12,11 @@ use attest_verify::{Options, Status};
 use clap::Args;
 use cli_shell::{CliError, Ui, clock, exit, visible};
 
-use crate::new_file;
 use crate::places::Workspace;
 use crate::prerequisite;
 use crate::receipt_file::{self, FileError};
 use crate::stamping::{Stamping, Wish};
+use crate::{in_place, new_file};
 
 /// What is written.
 const WHAT: &str = "signed receipt";
@@ -42,12 +42,18 @@ pub struct Sign {
 impl Sign {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         prerequisite::check(&self.wish.rules(true))?;
-        let destination = self.output.as_ref().unwrap_or(&self.receipt);
+        let guard = self.workspace.guard();
         let bytes = receipt_file::bytes(&self.receipt)?;
         let mut receipt = self.judged(&bytes)?;
-        new_file::check(destination, WHAT)?;
+        let read = in_place::Receipt {
+            path: &self.receipt,
+            output: self.output.as_deref(),
+            bytes: &bytes,
+            what: WHAT,
+        };
+        new_file::check(read.destination(), WHAT, &guard)?;
         // Last, so that the key is in memory for as short as can be.
-        let signer = self.workspace.signer(self.key.as_deref())?;
+        let signer = self.workspace.signer(self.key.as_deref(), ui)?;
         let signature = signer.sign(&receipt.signing_bytes());
         receipt.signature = Some(hex(&signature));
         receipt.signer_public_key = Some(signer.public().hex());
@@ -57,8 +63,11 @@ impl Sign {
             receipt.timestamp_token = Some(stamping.stamp(&signature)?);
         }
         let text = receipt.to_yaml().map_err(CliError::operation)?;
-        new_file::write(destination, text.as_bytes(), WHAT)?;
-        ui.data(visible(&destination.display().to_string()))?;
+        // Another process may have signed it since it was read.
+        read.write(text.as_bytes(), &guard, |found| {
+            self.judged(found).map(drop)
+        })?;
+        ui.data(visible(&read.destination().display().to_string()))?;
         Ok(exit::ok())
     }
 

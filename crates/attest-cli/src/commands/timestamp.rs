@@ -11,10 +11,10 @@ use cli_shell::{CliError, Ui, exit, visible};
 use timestamp_http::TsaUrl;
 
 use super::sign::refused;
-use crate::new_file;
 use crate::places::Workspace;
 use crate::receipt_file;
 use crate::stamping::Stamping;
+use crate::{in_place, new_file};
 
 /// What is written.
 const WHAT: &str = "timestamped receipt";
@@ -38,17 +38,31 @@ pub struct Timestamp {
 impl Timestamp {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         let bytes = receipt_file::bytes(&self.receipt)?;
-        let mut receipt = receipt_file::parse(&self.receipt, &bytes).map_err(refused)?;
-        let signature = self.signature(&receipt)?;
-        let destination = self.output.as_ref().unwrap_or(&self.receipt);
+        let (mut receipt, signature) = self.judged(&bytes)?;
+        let guard = self.workspace.guard();
+        let read = in_place::Receipt {
+            path: &self.receipt,
+            output: self.output.as_deref(),
+            bytes: &bytes,
+            what: WHAT,
+        };
         // An authority is asked for nothing that has no place.
-        new_file::check(destination, WHAT)?;
+        new_file::check(read.destination(), WHAT, &guard)?;
         let stamping = Stamping::new(&self.tsa, ui, || self.workspace.load_trust());
         receipt.timestamp_token = Some(stamping.stamp(&signature)?);
         let text = receipt.to_yaml().map_err(CliError::operation)?;
-        new_file::write(destination, text.as_bytes(), WHAT)?;
-        ui.data(visible(&destination.display().to_string()))?;
+        // Another process may have stamped it since it was read.
+        read.write(text.as_bytes(), &guard, |found| {
+            self.judged(found).map(drop)
+        })?;
+        ui.data(visible(&read.destination().display().to_string()))?;
         Ok(exit::ok())
+    }
+
+    fn judged(&self, bytes: &[u8]) -> Result<(Receipt, [u8; 64]), CliError> {
+        let receipt = receipt_file::parse(&self.receipt, bytes).map_err(refused)?;
+        let signature = self.signature(&receipt)?;
+        Ok((receipt, signature))
     }
 
     /// Refuses what has no use for a stamp: exit code 1.

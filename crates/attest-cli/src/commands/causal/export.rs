@@ -61,7 +61,7 @@ impl Export {
         }
         let archive = archive::write(&parts).map_err(CliError::operation)?;
         self.judge(&archive, &receipt)?;
-        new_file::write(&self.output, &archive, "archive")?;
+        new_file::write(&self.output, &archive, "archive", &self.place.guard())?;
         ui.data(visible(&self.output.display().to_string()))?;
         Ok(exit::ok())
     }

@@ -10,6 +10,7 @@ use clap::Args;
 use cli_shell::{CliError, env};
 use serde::Serialize;
 
+use crate::guard::Guard;
 use crate::places::Workspace;
 
 /// More files are not looked at.
@@ -38,6 +39,11 @@ impl Place {
         let variable = env::var_os("ATTEST_STATE_DIR");
         let option = self.state_dir.as_deref();
         State::choose(self.workspace.path(), option, variable.as_deref()).ledger()
+    }
+
+    /// Returns what no option may write to.
+    pub(super) fn guard(&self) -> Guard {
+        self.workspace.guard()
     }
 
     /// Tells whether somebody said which ledger is meant.

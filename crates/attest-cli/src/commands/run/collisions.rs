@@ -8,6 +8,7 @@ use attest_receipt::pipeline::Pipeline;
 use cli_shell::CliError;
 
 use super::Run;
+use crate::guard::Guard;
 use crate::new_file;
 
 /// Judges the options of a pipeline run before anything is made.
@@ -44,7 +45,8 @@ pub(super) fn of_wrapped(run: &Run, state: &State) -> Result<(), CliError> {
         pipeline: None,
         declared: inputs.chain(all(name, "output", &run.outputs)).collect(),
     })?;
-    report.map_or(Ok(()), |report| new_file::check(report, "report"))
+    let guard = Guard::of(state.workspace());
+    report.map_or(Ok(()), |report| new_file::check(report, "report", &guard))
 }
 
 fn files<'a>(named: [(&'static str, Option<&'a Path>); 2]) -> Vec<(&'static str, &'a Path)> {
@@ -63,6 +65,12 @@ fn all<'a>(
 }
 
 fn check(places: &Places<'_>) -> Result<(), CliError> {
+    let guard = Guard::of(places.state.workspace());
+    for (option, file) in &places.files {
+        let refused = |error: CliError| error.because(format!("`{option}` is refused"));
+        guard.check(file).map_err(refused)?;
+    }
+    Guard::check_state(places.state.folder())?;
     places.check().map_err(|error| {
         let hint = match &error {
             PlaceError::State { .. } => {
