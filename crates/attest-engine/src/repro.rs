@@ -111,7 +111,9 @@ pub async fn check(
 ) -> Result<ReproOutcome, ReproError> {
     let secrets = options.secrets();
     let observer = &Hiding::new(observer, &secrets);
-    options.state.prepare().map_err(RunError::from)?;
+    options.state.check().map_err(RunError::from)?;
+    run::check_key(options.signing)?;
+    options.state.make().map_err(RunError::from)?;
     run::check_place(&options.place)?;
     run::refuse_plugins(&options.state, hooks)?;
     let copies = copy(options, observer).await?;

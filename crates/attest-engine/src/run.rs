@@ -22,6 +22,7 @@ mod pipeline;
 mod plan;
 mod schedule;
 
+pub(crate) use before::check_key;
 pub use before::{load, refuse_plugins};
 pub use changes::Changes;
 pub use conclude::{Closing, Draft, check_place, conclude};

@@ -210,6 +210,7 @@ impl<'a> Wrap<'a> {
                 })?;
             }
         }
+        run::check_key(options.signing)?;
         options.state.make().map_err(RunError::from)?;
         run::check_place(&options.place)?;
         Ok(run::refuse_plugins(&options.state, hooks)?)

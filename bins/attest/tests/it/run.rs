@@ -1,5 +1,6 @@
 //! `attest run`, as a user of a shell meets it.
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -211,21 +212,81 @@ fn declared_plugins_are_refused_with_a_way_out() {
     assert!(!bed.path("out").exists());
 }
 
-#[test]
-fn a_key_that_cannot_sign_leaves_no_receipt() {
-    let bed = bed(GOOD);
-    // Without any key nothing is started; one that turns out unusable is found when it is loaded.
-    for started in [false, true] {
-        if started {
-            bed.write(".attest/keys/0123456789abcdef0123456789abcdef.key", "none");
-        }
-        let ran = bed.attest(&["run", "--sign", "-q"]).expect(2);
-        let told = "error: cannot load the signing key\n";
-        assert!(ran.err.starts_with(told), "{}", ran.err);
+const WRAPPED: [&str; 9] = [
+    "run", "--sign", "-q", "--wrap", "--name", "s", "--output", "out", "--",
+];
+
+/// Runs the pipeline and a wrapped command with `--sign`; neither may have started.
+#[track_caller]
+fn signs_nothing(bed: &Bed, choice: &[&str], told: &str) {
+    let pipeline: &[&str] = &["run", "--sign", "-q"];
+    let twice: &[&str] = &["run", "--sign", "-q", "--check-reproducibility"];
+    let (wrap, command) = WRAPPED.split_at(WRAPPED.len() - 1);
+    for (start, end) in [
+        (pipeline, &[][..]),
+        (twice, &[]),
+        (wrap, &[command[0], "touch", "out"]),
+    ] {
+        let args = [start, choice, end].concat();
+        let ran = bed.attest(&args).expect(2).says(told);
+        let first = "error: cannot load the signing key\n";
+        assert!(ran.err.starts_with(first), "{args:?} {}", ran.err);
         assert_eq!(ran.out, "");
-        assert!(written(&bed).is_empty());
-        assert_eq!(bed.path("out").exists(), started);
+        assert!(!bed.path("out").exists(), "{args:?}");
+        assert!(written(bed).is_empty(), "{args:?}");
     }
+}
+
+#[test]
+fn what_can_be_known_of_a_key_is_known_before_anything_runs() {
+    let bed = bed(GOOD);
+    signs_nothing(&bed, &[], "no private key in");
+    std::fs::create_dir_all(bed.path(".attest/keys")).unwrap();
+    signs_nothing(&bed, &[], "no private key in");
+    let make = || {
+        let made = bed.attest(&["keys", "generate", "--name", "k"]).expect(0);
+        made.out.trim_end().to_owned()
+    };
+    let (first, second) = (make(), make());
+    signs_nothing(&bed, &[], "multiple private keys, use --key");
+    signs_nothing(&bed, &["--key", "nonsense"], "32 lowercase hexadecimal");
+    let unknown = "0".repeat(32);
+    signs_nothing(&bed, &["--key", &unknown], "no private key for id 0000");
+
+    let file = bed.path(&format!(".attest/keys/{first}.key"));
+    let mode = |mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&file, mode).unwrap();
+    };
+    mode(0o644);
+    signs_nothing(&bed, &["--key", &first], "chmod 600");
+    mode(0o600);
+    bed.attest(&["keys", "revoke", &second]).expect(0);
+    signs_nothing(&bed, &["--key", &second], "is revoked");
+    let policy = bed.read(".attest/trust/trust.toml");
+    bed.write(".attest/trust/trust.toml", "version = 2\n");
+    signs_nothing(&bed, &[], "cannot use the trust store");
+    signs_nothing(&bed, &["--key", &first], "cannot use the trust store");
+    bed.write(".attest/trust/trust.toml", "version = 1\n");
+    signs_nothing(&bed, &["--key", &first], "has a private half but no entry");
+    bed.write(".attest/trust/trust.toml", policy);
+    let ran = bed.attest(&["run", "--sign", "-q"]).expect(0);
+    bed.attest(&["verify", receipt(&ran)]).expect(0);
+}
+
+#[test]
+fn a_key_is_opened_after_the_last_step_and_leaves_no_receipt_if_it_is_none() {
+    let bed = bed(GOOD);
+    let made = bed.attest(&["keys", "generate", "--name", "k"]).expect(0);
+    let key = bed.path(&format!(".attest/keys/{}.key", made.out.trim_end()));
+    // The mode stays as it is.
+    std::fs::write(key, "none").unwrap();
+    let ran = bed.attest(&["run", "--sign", "-q"]).expect(2);
+    let told = "error: cannot load the signing key\n";
+    assert!(ran.err.starts_with(told), "{}", ran.err);
+    assert_eq!(ran.out, "");
+    assert!(written(&bed).is_empty());
+    assert!(bed.path("out").exists());
 }
 
 #[test]
@@ -340,25 +401,28 @@ fn a_second_run_waits_for_the_first() {
         "version: '1'\nsteps:\n  a: {run: 'mkdir lock || exit 9; touch runs; while ! test -e go; do sleep 0.01; done; rmdir lock', cache: false}\n",
     );
     let first = waiting(&bed);
-    let second = bed
+    let mut second = bed
         .program(&["run"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Long enough for a second run to fail on the lock, if it did not wait.
-    std::thread::sleep(Duration::from_millis(300));
+    // The first goes on only when the second has said that it waits.
+    let mut said = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(
+        line.contains("waiting for another run in this workspace"),
+        "{line}"
+    );
     bed.write("go", "");
-    for (child, waited) in [(first, false), (second, true)] {
-        let output = child.wait_with_output().unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{err}");
-        assert_eq!(
-            err.contains("waiting for another run in this workspace"),
-            waited,
-            "{err}"
-        );
-    }
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{rest}");
+    let output = first.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(!err.contains("waiting for another run"), "{err}");
     assert_eq!(bed.names(".attest/receipts").len(), 2);
 }
 
@@ -377,7 +441,7 @@ fn a_step_that_runs_the_pipeline_again_is_told_so() {
 fn steps_run_at_once_with_jobs_and_the_receipt_is_in_order() {
     let meet = |own: &str, other: &str| {
         format!(
-            "touch {own}; for i in $(seq 600); do test -e {other} && exit 0; sleep 0.01; done; exit 1"
+            "touch {own}; for i in $(seq 6000); do test -e {other} && exit 0; sleep 0.01; done; exit 1"
         )
     };
     let bed = bed(&format!(

@@ -10,7 +10,7 @@ use rustix::fs::{Access, CWD, FlockOperation, Mode, OFlags, access, flock, opena
 use rustix::io::Errno;
 
 use super::conclude::check_place;
-use super::{Place, RunError, RunOptions};
+use super::{LoadKey, Place, RunError, RunOptions};
 use crate::hooks::Hooks;
 use crate::layout::{FOLDER, State};
 use crate::output::Observer;
@@ -34,10 +34,11 @@ pub fn load(path: &Path) -> Result<Pipeline, RunError> {
 /// Refuses a run that could not end well, before it starts.
 pub(super) fn check(options: &RunOptions<'_>, hooks: &dyn Hooks) -> Result<(), RunError> {
     let state = &options.state;
-    state.prepare()?;
+    state.check()?;
+    check_key(options.signing)?;
+    state.make()?;
     check_place(&options.place)?;
     refuse_plugins(state, hooks)?;
-    options.signing.map_or(Ok(()), |signing| signing.check())?;
     if options.place != Place::Memory {
         writable(&state.ledger())?;
     }
@@ -45,6 +46,11 @@ pub(super) fn check(options: &RunOptions<'_>, hooks: &dyn Hooks) -> Result<(), R
         writable(&state.receipts())?;
     }
     Ok(())
+}
+
+/// Finds out that a key cannot sign before something runs that would be in vain.
+pub(crate) fn check_key(signing: Option<&dyn LoadKey>) -> Result<(), RunError> {
+    signing.map_or(Ok(()), LoadKey::check)
 }
 
 /// Plugins that are declared are asked or refused, never ignored.

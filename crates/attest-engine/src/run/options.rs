@@ -113,7 +113,7 @@ pub enum Place {
 
 /// Finds the key that signs. It is asked once, when nothing of the pipeline runs any more.
 pub trait LoadKey {
-    /// Finds out early, without loading a key, that none can be there.
+    /// Finds out early, without loading a key, that none could sign.
     ///
     /// # Errors
     /// Why there is none.

@@ -66,10 +66,10 @@ fn a_failure_stops_its_dependants_and_nobody_else() {
 #[test]
 fn independent_steps_run_at_once_with_jobs_and_not_without() {
     let world = World::new();
-    // Each waits for the other, for at most some seconds.
+    // Each waits for the other, for at most a minute.
     let meet = |own: &str, other: &str| {
         format!(
-            "touch {own}; for i in $(seq 300); do test -e {other} && exit 0; sleep 0.01; done; exit 1"
+            "touch {own}; for i in $(seq 6000); do test -e {other} && exit 0; sleep 0.01; done; exit 1"
         )
     };
     let steps = format!(
@@ -83,7 +83,7 @@ fn independent_steps_run_at_once_with_jobs_and_not_without() {
     for name in ["here-a", "here-b"] {
         fs_err::remove_file(world.path(name)).unwrap();
     }
-    let mut options = world.options(&steps.replace("seq 300", "seq 10"));
+    let mut options = world.options(&steps.replace("seq 6000", "seq 10"));
     options.jobs = jobs(1);
     let alone = run(&options, &mut NoHooks).0.unwrap();
     assert_eq!(alone.failed, ["a"]);
@@ -139,10 +139,13 @@ fn the_receipt_does_not_depend_on_who_was_first() {
     };
     let texts = [("sleep 0.2", "true"), ("true", "sleep 0.2")].map(|(a, b)| {
         let mut options = world.options(&steps(
-            "test -n \"$SLOW_A\" && sleep 0.2",
-            "test -n \"$SLOW_B\" && sleep 0.2",
+            "test -n \"$SLOW_A\" && { while ! test -e b.out; do sleep 0.01; done; sleep 0.2; }",
+            "test -n \"$SLOW_B\" && { while ! test -e a.out; do sleep 0.01; done; sleep 0.2; }",
         ));
         options.jobs = jobs(2);
+        for name in ["a.out", "b.out"] {
+            fs_err::remove_file(world.path(name)).ok();
+        }
         let slow = if a == "true" { "SLOW_B" } else { "SLOW_A" };
         options.environment.0.push((slow.into(), b.into()));
         options.environment.0.push((slow.into(), "yes".into()));

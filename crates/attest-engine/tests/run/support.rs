@@ -232,7 +232,7 @@ pub(crate) fn time(text: &str) -> Time {
 
 /// Waits until something is so; the caller's test fails if it never is.
 pub(crate) async fn until(what: &str, so: impl Fn() -> bool) {
-    for _ in 0..2_000 {
+    for _ in 0..6_000 {
         if so() {
             return;
         }
