@@ -160,6 +160,16 @@ impl State {
         Ok(())
     }
 
+    /// Makes sure again that what is written to one of the folders goes there: no link, and no
+    /// other thing, stands in its place or in that of `.attest`.
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub(crate) fn check_written(&self, name: &str) -> Result<(), LayoutError> {
+        check_folder(&self.workspace.join(FOLDER))?;
+        check_folder(&self.folder.join(name)).map(|_| ())
+    }
+
     /// Returns the folder to which declared paths are relative.
     #[must_use]
     pub fn workspace(&self) -> &Path {

@@ -31,6 +31,9 @@ mod keys;
 #[cfg(test)]
 mod places;
 #[cfg(test)]
+#[path = "../../../../crates/attest-engine/tests/run/read_only.rs"]
+mod read_only;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
 mod secrets;

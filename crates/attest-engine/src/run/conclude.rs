@@ -46,6 +46,20 @@ pub struct Closing<'a> {
     pub record_events: bool,
 }
 
+impl Closing<'_> {
+    /// A step may have put a link where a folder was when the run began. None of its processes is
+    /// left by now.
+    fn check_folders(&self) -> Result<(), RunError> {
+        if *self.place == Place::Receipts {
+            self.state.check_written("receipts")?;
+        }
+        if self.record_events {
+            self.state.check_written("causal_ledger")?;
+        }
+        Ok(())
+    }
+}
+
 impl std::fmt::Debug for Closing<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Closing")
@@ -88,6 +102,7 @@ pub fn conclude(
     if *closing.place == Place::Memory {
         return Ok((receipt, None));
     }
+    closing.check_folders()?;
     let written = if closing.record_events {
         let folder = closing.state.ledger();
         ledger::store(&folder, &events, closing.now).map_err(write_failed("the causal ledger"))?

@@ -1,11 +1,12 @@
 //! Runs that cannot end well: what is said, and that nothing half stays behind.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 
 use attest_engine::hooks::NoHooks;
 use attest_engine::layout::State;
 use attest_engine::run::{LoadKey, Place, RunError, RunOptions, RunOutcome, SigningKey, pipeline};
 
+use crate::read_only::ReadOnly;
 use crate::support::{Seen, World, exists, run, runtime, step, told, until};
 
 async fn alone(options: &RunOptions<'_>, seen: &Seen) -> Result<RunOutcome, RunError> {
@@ -186,17 +187,37 @@ fn a_step_that_removes_the_folder_of_receipts_leaves_no_event_either() {
 
 #[test]
 fn a_step_that_plants_a_link_for_a_folder_gains_nothing_outside() {
-    let world = World::new();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let (outcome, _) = world.run(&format!(
-        "  a: {{run: 'rm -rf .attest/receipts; ln -s {} .attest/receipts', cache: false}}\n",
-        elsewhere.path().display()
-    ));
-    // The receipt may go where the link leads, since the step could write there itself; it is the
-    // next run that refuses to begin.
-    drop(outcome);
-    let (outcome, _) = world.run("  a: {run: 'true'}\n");
-    assert!(told(&outcome.unwrap_err()).contains("is a symbolic link"));
+    for (plant, link) in [
+        (
+            "rm -rf .attest/receipts; ln -s {} .attest/receipts",
+            "receipts",
+        ),
+        (
+            "rm -rf .attest/causal_ledger; ln -s {} .attest/causal_ledger",
+            "causal_ledger",
+        ),
+        (
+            "mkdir {}/receipts; rm -rf .attest; ln -s {} .attest",
+            ".attest",
+        ),
+    ] {
+        let world = World::new();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let plant = plant.replace("{}", &elsewhere.path().display().to_string());
+        let (outcome, _) = world.run(&format!("  a: {{run: '{plant}', cache: false}}\n"));
+        let told = told(&outcome.unwrap_err());
+        assert!(
+            told.contains(&format!("{link}` is a symbolic link")),
+            "{told}"
+        );
+        for folder in ["", "receipts", "events"] {
+            let files = fs_err::read_dir(elsewhere.path().join(folder));
+            for entry in files.into_iter().flatten() {
+                let entry = entry.unwrap();
+                assert!(entry.file_type().unwrap().is_dir(), "{entry:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -231,21 +252,19 @@ fn a_workspace_that_was_not_initialised_is_refused() {
 
 #[test]
 fn a_read_only_state_folder_is_found_before_anything_runs() {
-    if nix::unistd::geteuid().is_root() {
-        // Permissions do not bind root; the check of a full disk below does.
-        return;
-    }
     for folder in ["receipts", "causal_ledger"] {
         let world = World::new();
         let path = world.path(&format!(".attest/{folder}"));
         fs_err::create_dir_all(&path).unwrap();
-        fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o555)).unwrap();
+        let Some(read_only) = ReadOnly::make(&path) else {
+            return;
+        };
         let error = world.run("  a: {run: touch ran}\n").0.unwrap_err();
-        fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        drop(read_only);
+        let told = told(&error);
         assert!(
-            told(&error).contains("Permission denied"),
-            "{}",
-            told(&error)
+            ReadOnly::TOLD.iter().any(|text| told.contains(text)),
+            "{told}"
         );
         assert!(!exists(&world.path("ran")));
         nothing_stays(&world);

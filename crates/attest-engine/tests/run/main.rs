@@ -11,6 +11,7 @@ mod commands;
 mod faults;
 mod hooks;
 mod order;
+mod read_only;
 mod receipt;
 mod secrets;
 mod support;
