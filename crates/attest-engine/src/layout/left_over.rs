@@ -24,6 +24,10 @@ pub(super) fn ending(number: u64) -> String {
 /// Removes from a folder what writers that were killed left there. Whatever stands in the way of
 /// that is no error, since nothing depends on it.
 pub(crate) fn sweep(folder: &Path) {
+    // A link would lead the sweep to another place.
+    if !fs_err::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        return;
+    }
     let Ok(entries) = fs_err::read_dir(folder) else {
         return;
     };
@@ -124,7 +128,17 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_absent_is_no_matter() {
+    fn a_folder_that_is_absent_is_no_matter_and_a_link_leads_nowhere() {
         sweep(Path::new("/no/such/folder"));
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        let file = real.join(format!("a.json.{NOBODY}-0.new"));
+        fs_err::create_dir(&real).unwrap();
+        fs_err::write(&file, "part").unwrap();
+        symlink("real", folder.path().join("link")).unwrap();
+        sweep(&folder.path().join("link"));
+        assert!(file.exists());
+        sweep(&real);
+        assert!(!file.exists());
     }
 }
