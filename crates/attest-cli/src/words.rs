@@ -13,19 +13,19 @@ pub(crate) fn hidden(error: CliError, secrets: &Secrets) -> CliError {
     if secrets.is_empty() {
         return error;
     }
-    reworded(error, |text| secrets.replace(text))
+    reworded(&error, |text| secrets.replace(text))
 }
 
 /// Returns the error with very long words cut in their middle.
 pub(crate) fn short(error: CliError) -> CliError {
     let long = |text: &String| text.len() > LONGEST;
-    if error.messages().iter().any(|text| long(text)) || error.hints().iter().any(long) {
-        return reworded(error, shortened);
+    if error.messages().iter().any(&long) || error.hints().iter().any(&long) {
+        return reworded(&error, shortened);
     }
     error
 }
 
-fn reworded(error: CliError, word: impl Fn(&str) -> String) -> CliError {
+fn reworded(error: &CliError, word: impl Fn(&str) -> String) -> CliError {
     let messages = error.messages();
     let mut messages = messages.iter().rev().map(|message| word(message));
     let mut new = CliError::new(error.kind(), messages.next().unwrap_or_default());

@@ -290,7 +290,7 @@ mod tests {
             ("abcdefghabcdef", "[redacted S1]gh[redacted S1]".to_owned()),
             ("abcdefabcdef", "[redacted S1][redacted S1]".to_owned()),
             ("abcabcdefghi", format!("abc{both}")),
-            ("abcdefdefghi", format!("{both}")),
+            ("abcdefdefghi", both.to_owned()),
         ] {
             for first in 0..=text.len() {
                 for second in first..=text.len() {

@@ -1,3 +1,5 @@
+//! Canaries in every field of a receipt and of an event.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use attest_receipt::ledger::Event;
