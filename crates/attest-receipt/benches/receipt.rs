@@ -13,7 +13,6 @@ const VECTOR: &[u8] = include_bytes!("../tests/vectors/r1_pipeline_signed.yaml")
 fn large() -> Receipt {
     let mut receipt = receipt::read(VECTOR).unwrap();
     let step = receipt.steps.first().cloned().unwrap();
-    let event = receipt.causal_events.first().cloned().unwrap();
     let provenance = receipt.provenance.as_mut().unwrap();
     let name = |index: usize| format!("step-{index:03}");
     receipt.steps = (0..STEPS)
@@ -24,7 +23,7 @@ fn large() -> Receipt {
             ..step.clone()
         })
         .collect();
-    receipt.causal_events = vec![event; STEPS];
+    receipt.causal_events = (0..STEPS).map(|index| format!("{index:064x}")).collect();
     provenance.steps = (0..STEPS)
         .map(|index| DeclaredStep {
             name: name(index),

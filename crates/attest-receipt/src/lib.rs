@@ -12,13 +12,18 @@
 //! | [`manifest`] | the files behind one hash | [`manifest::Manifest::hash`] |
 //! | [`ledger`] | which step followed from which | [`ledger::Event::content`] |
 //! | [`capsule`] | a pinned container | [`capsule::Capsule::hash`] |
+//!
+//! [`names`] and [`declared`] say what may name a step and what a step may declare; pipelines and
+//! receipts are judged by the same rules.
 
 pub mod capsule;
+pub mod declared;
 pub mod encode;
 #[doc(hidden)]
 pub mod fuzz_entry;
 pub mod ledger;
 pub mod manifest;
+pub mod names;
 pub mod pipeline;
 pub mod receipt;
 pub mod time;

@@ -2,6 +2,8 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use attest_receipt::declared::DeclaredError;
+
 /// What the declared paths are to their step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -18,23 +20,6 @@ impl fmt::Display for Role {
             Self::Output => "output",
         })
     }
-}
-
-/// Why a text cannot be a declared path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DeclaredError {
-    /// There is no text.
-    #[error("is empty")]
-    Empty,
-    /// It starts at the root of the file system.
-    #[error("is absolute; declared paths are relative to the workspace")]
-    Absolute,
-    /// It would forge a line of the manifest, or cannot be opened at all.
-    #[error("has a control character in its name, which a manifest cannot hold")]
-    ControlCharacter,
-    /// It climbs, or spells a path in a second way.
-    #[error("has an empty, `.` or `..` component")]
-    NotPlain,
 }
 
 /// Why a manifest could not be made.

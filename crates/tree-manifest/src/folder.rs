@@ -7,10 +7,9 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{
-    declared::Declared,
-    error::{ManifestError, Role},
-};
+use attest_receipt::declared::Declared;
+
+use crate::error::{ManifestError, Role};
 
 /// A folder that was reached without a link, below the workspace.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use std::{
     thread,
 };
 
+use attest_receipt::declared::{Declared, is_under};
 use attest_receipt::manifest::Manifest;
 use blake3::Hash;
 use rustix::fs::FileType;
 
 use crate::{
     Limits, Options,
-    declared::{Declared, is_under},
     error::{ManifestError, Role},
     folder::{Folder, Found},
     links,

@@ -8,7 +8,6 @@
 //!
 //! Nothing here writes, starts a process, reads the environment or matches patterns.
 
-mod declared;
 mod error;
 mod file;
 mod folder;
@@ -23,8 +22,8 @@ use std::path::Path;
 
 use attest_receipt::manifest::Manifest;
 
-pub use declared::check_declared;
-pub use error::{DeclaredError, ManifestError, Role};
+pub use attest_receipt::declared::{DeclaredError, check_declared};
+pub use error::{ManifestError, Role};
 pub use file::hash_file;
 pub use options::{Limits, MAX_THREADS, Options};
 

@@ -5,11 +5,9 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::{
-    declared::{Declared, is_under},
-    error::ManifestError,
-    worker::shown,
-};
+use attest_receipt::declared::{Declared, is_under};
+
+use crate::{error::ManifestError, worker::shown};
 
 /// A link that the walk met.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Pipeline, PipelineError, Step};
+use crate::declared::{DeclaredError, check_declared};
 use crate::graph::shown_cycle;
+use crate::names;
 use crate::text::{check_env, has_control, is_plain_name, shown};
 
 impl Pipeline {
@@ -29,6 +31,8 @@ impl Pipeline {
             step.check(name)
                 .map_err(|reason| invalid(at(name), reason))?;
         }
+        self.check_names()
+            .map_err(|(name, reason)| invalid(at(name), reason))?;
         check_env(&self.env).map_err(|reason| invalid(None, format!("env: {reason}")))?;
         check_secrets(&self.secrets).map_err(|reason| invalid(None, reason))
     }
@@ -46,14 +50,24 @@ impl Pipeline {
         }
         Ok(())
     }
+
+    /// A receipt with two names that nobody tells apart would be refused; so no step runs for it.
+    fn check_names(&self) -> Result<(), (&str, String)> {
+        let names = self.steps.keys().map(String::as_str).collect();
+        match names::alike(&names).first() {
+            None => Ok(()),
+            Some((name, other)) => {
+                let (one, other) = (names::spelled(name), names::spelled(other));
+                Err((name, format!("Step '{one}' looks like step '{other}'")))
+            }
+        }
+    }
 }
 
 impl Step {
     fn check(&self, name: &str) -> Result<(), String> {
         let step = format!("Step '{}'", shown(name));
-        if has_control(name) {
-            return Err(format!("{step} has a control character in its name"));
-        }
+        names::check(name).map_err(|error| format!("{step} {error}"))?;
         if self.run.trim().is_empty() {
             return Err(format!("{step} has empty run command"));
         }
@@ -81,15 +95,20 @@ impl Step {
 
 fn check_paths(step: &str, what: &str, paths: &[String]) -> Result<(), String> {
     for path in paths {
-        if has_control(path) {
-            let path = shown(path);
-            return Err(format!(
-                "{step} has a control character in its {what} path: {path}"
-            ));
-        }
-        if path.starts_with('/') {
-            return Err(format!("{step} has absolute {what} path: {path}"));
-        }
+        let Err(error) = check_declared(path) else {
+            continue;
+        };
+        let path = shown(path);
+        return Err(match error {
+            DeclaredError::Empty => format!("{step} has an empty {what} path"),
+            DeclaredError::Absolute => format!("{step} has absolute {what} path: {path}"),
+            DeclaredError::ControlCharacter => {
+                format!("{step} has a control character in its {what} path: {path}")
+            }
+            DeclaredError::NotPlain => {
+                format!("{step} has an empty, `.` or `..` component in its {what} path: {path}")
+            }
+        });
     }
     Ok(())
 }

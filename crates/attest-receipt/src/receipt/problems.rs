@@ -1,14 +1,22 @@
 //! What is incoherent in a receipt whose fields all have their types.
+//!
+//! Everything is judged from the receipt alone. No rule takes more than about as long as sorting
+//! what stands in the document, since a receipt may have very many steps, needs and artifacts.
+
+mod artifacts;
+mod claims;
 
 use std::collections::BTreeSet;
 
 use super::{Artifact, DeclaredStep, Provenance, Receipt, StepResult};
+use crate::declared::check_declared;
 use crate::graph::{self, Graph};
 use crate::manifest::check_path;
-use crate::text::{has_control, is_lower_hex_64, shown};
+use crate::names;
+use crate::text::{is_lower_hex_64, shown};
 
 impl Receipt {
-    /// Returns what is incoherent: hashes that are none, names that stand twice, no steps.
+    /// Returns what is incoherent: what no run could have left, and what could be read in two ways.
     ///
     /// The signature and its key are not judged here.
     #[must_use]
@@ -23,21 +31,20 @@ impl Receipt {
         }
         let names = problems.names("receipt", self.steps.iter().map(|step| step.name.as_str()));
         for step in &self.steps {
-            problems.step(step);
+            problems.step(step, self.total_duration_secs);
         }
-        for event in &self.causal_events {
-            problems.hash(event, || "causal_events".into());
-        }
-        if let Some(hash) = &self.causal_chain_hash {
-            problems.hash(hash, || "causal_chain_hash".into());
+        problems.events(self);
+        if let Some(found) = &self.reproducibility {
+            problems.reproducibility(found);
         }
         if let Some(provenance) = &self.provenance {
             problems.provenance(provenance, &names);
+            problems.needs(provenance, &self.steps);
+            problems.wrapped(provenance, self);
+            problems.artifacts(provenance, &self.steps);
         }
         if let Some(isolation) = &self.isolation {
-            for step in &isolation.capsule_steps {
-                problems.known("isolation.capsule_steps", step, &names);
-            }
+            problems.isolation(isolation, &names);
         }
         problems.told()
     }
@@ -77,16 +84,25 @@ impl Problems {
 
     /// Returns the set of the names after judging them.
     fn names<'a>(&mut self, what: &str, names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut sound) = (BTreeSet::new(), BTreeSet::new());
         for name in names {
-            if has_control(name) {
-                let name = shown(name);
-                self.add(format!("{what}: step '{name}' has a control character"));
-            }
             if !seen.insert(name) {
                 let name = shown(name);
                 self.add(format!("{what}: step '{name}' stands twice"));
             }
+            match names::check(name) {
+                Ok(()) => {
+                    sound.insert(name);
+                }
+                Err(error) => {
+                    let name = shown(name);
+                    self.add(format!("{what}: step '{name}' {error}"));
+                }
+            }
+        }
+        for (name, other) in names::alike(&sound) {
+            let (name, other) = (names::spelled(name), names::spelled(other));
+            self.add(format!("{what}: step '{name}' looks like step '{other}'"));
         }
         seen
     }
@@ -98,12 +114,17 @@ impl Problems {
         }
     }
 
-    fn step(&mut self, step: &StepResult) {
+    fn step(&mut self, step: &StepResult, total: u64) {
         let what = |field: &str| format!("step '{}': {field}", shown(&step.name));
         self.hash(&step.input_hash, || what("input_hash"));
         self.hash(&step.output_hash, || what("output_hash"));
         if let Some(hash) = &step.capsule_hash {
             self.hash(hash, || what("capsule_hash"));
+        }
+        // A result from the cache keeps the time that the step took then.
+        if !step.cache_hit && step.duration_secs > total {
+            let what = what("duration_secs");
+            self.add(format!("{what} is longer than the whole run"));
         }
     }
 
@@ -130,6 +151,14 @@ impl Problems {
         for need in needs.filter(|need| !declared.contains(need.as_str())) {
             let (what, need) = (what(), shown(need));
             self.add(format!("{what} needs '{need}', which is not declared"));
+        }
+        for (role, paths) in [("input", &step.inputs), ("output", &step.outputs)] {
+            for path in paths {
+                if let Err(error) = check_declared(path) {
+                    let (what, path) = (what(), shown(path));
+                    self.add(format!("{what}: {role} '{path}' {error}"));
+                }
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use attest_receipt::declared::check_declared;
+use attest_receipt::names;
 use attest_receipt::pipeline::{Attestation, Pipeline, Step, StepAttestation};
 use attest_receipt::receipt::{
     self, Artifact, ArtifactKind, Ci, CiProvider, Control, ControlStatus, Decision, DeclaredStep,
@@ -383,6 +385,30 @@ fn one_line() -> BoxedStrategy<String> {
         .boxed()
 }
 
+/// Names of steps, none of which looks like another.
+fn names() -> BoxedStrategy<Vec<String>> {
+    let name = one_line().prop_filter("no name", |text| names::check(text).is_ok());
+    proptest::collection::btree_set(name, 1..5)
+        .prop_map(|names| {
+            let alike = names::alike(&names.iter().map(String::as_str).collect());
+            let alike: Vec<String> = alike.iter().map(|(name, _)| (*name).to_owned()).collect();
+            let mut names: Vec<String> = names.into_iter().collect();
+            names.retain(|name| !alike.contains(name));
+            names
+        })
+        .boxed()
+}
+
+/// Paths that a step may declare.
+fn path() -> BoxedStrategy<String> {
+    one_line()
+        .prop_map(|text| match check_declared(&text) {
+            Ok(()) => text,
+            Err(_) => format!("p{}", text.replace('/', "_")),
+        })
+        .boxed()
+}
+
 fn env() -> BoxedStrategy<BTreeMap<String, String>> {
     let name = without_nul().prop_map(|name| format!("V{}", name.replace('=', "_")));
     btree_map(name, without_nul(), 0..3).boxed()
@@ -405,8 +431,8 @@ fn pipeline_step(needed: Vec<String>) -> BoxedStrategy<Step> {
     (
         (
             without_nul(),
-            vec(one_line(), 0..3),
-            vec(one_line(), 0..3),
+            vec(path(), 0..3),
+            vec(path(), 0..3),
             option::of(needs),
         ),
         (
@@ -438,12 +464,9 @@ fn pipeline_step(needed: Vec<String>) -> BoxedStrategy<Step> {
 }
 
 fn pipelines() -> BoxedStrategy<Pipeline> {
-    proptest::collection::btree_set(one_line(), 1..5)
-        .prop_flat_map(|names| {
-            let names: Vec<String> = names.into_iter().collect();
-            // Each step needs earlier ones of a shuffled order, so that there is no cycle.
-            Just(names).prop_shuffle()
-        })
+    // Each step needs earlier ones of a shuffled order, so that there is no cycle.
+    names()
+        .prop_flat_map(|names| Just(names).prop_shuffle())
         .prop_flat_map(|names| {
             let steps = names.iter().enumerate().map(|(index, name)| {
                 let needed = names[..index].to_vec();

@@ -1,5 +1,6 @@
 //! A receipt with every field, and ways to change one place of it.
 
+use attest_receipt::encode;
 use attest_receipt::receipt::{self, ReadError, Receipt};
 use serde_json::{Value, json};
 
@@ -39,6 +40,52 @@ pub(crate) fn full() -> Value {
         },
         "plugins": plugins(),
     })
+}
+
+/// The hash of the outputs of a step that declares none.
+pub(crate) const NO_OUTPUTS: &str =
+    "95aba9c3ec14d9c6acb31a2dd401aff1b5fb3a913a0dbd59ec602fc683a6732d";
+
+/// Returns the same receipt as a run of a pipeline would leave it: nothing in it contradicts.
+pub(crate) fn coherent() -> Value {
+    let mut receipt = full();
+    receipt["steps"][0]["output_hash"] = json!(outputs(&[("f", "out/a")]));
+    receipt["steps"][1]["output_hash"] = json!(NO_OUTPUTS);
+    receipt["provenance"]["execution"] = json!({"mode": "native"});
+    receipt
+}
+
+/// Returns a coherent receipt of a wrapped command.
+pub(crate) fn wrapped() -> Value {
+    let mut receipt = coherent();
+    let argv = r#"["sh","-c","true"]"#;
+    let hash = |text: String| json!(encode::blake3_hex(text.as_bytes()));
+    receipt["pipeline_hash"] = hash(format!("attest-wrap/v1\n{argv}"));
+    receipt["provenance"]["execution"] = full()["provenance"]["execution"].clone();
+    receipt["provenance"]["steps"][0]["command_hash"] = hash(argv.to_owned());
+    for list in ["/steps", "/provenance/steps", "/causal_events"] {
+        receipt
+            .pointer_mut(list)
+            .unwrap()
+            .as_array_mut()
+            .unwrap()
+            .truncate(1);
+    }
+    receipt
+}
+
+/// Returns the hash of outputs, each with [`HASH`] as its digest, of `f` and `l` and a path.
+pub(crate) fn outputs(files: &[(&str, &str)]) -> String {
+    let lines = files
+        .iter()
+        .map(|(kind, path)| format!("{kind}:{HASH} {path}\n"));
+    let text = format!("attest-manifest/v1\n{}", lines.collect::<String>());
+    encode::blake3_hex(text.as_bytes())
+}
+
+/// Returns an artifact of a step.
+pub(crate) fn artifact(step: &str, kind: &str, path: &str) -> Value {
+    json!({"step": step, "path": path, "kind": kind, "digest": HASH, "algorithm": "blake3"})
 }
 
 fn provenance() -> Value {

@@ -1,23 +1,41 @@
 //! Declared paths: literal, relative, spelled in one way.
 
-use attest_receipt::manifest::{PathError, check_path};
+use crate::manifest::{PathError, check_path};
 
-use crate::error::DeclaredError;
+/// Why a text cannot be a declared path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DeclaredError {
+    /// There is no text.
+    #[error("is empty")]
+    Empty,
+    /// It starts at the root of the file system.
+    #[error("is absolute; declared paths are relative to the workspace")]
+    Absolute,
+    /// It would forge a line of the manifest, or cannot be opened at all.
+    #[error("has a control character in its name, which a manifest cannot hold")]
+    ControlCharacter,
+    /// It climbs, or spells a path in a second way.
+    #[error("has an empty, `.` or `..` component")]
+    NotPlain,
+}
 
 /// A path that a step declares, below the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Declared<'a> {
+pub struct Declared<'a> {
     /// As it was declared.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// Without decoration; empty for the workspace itself.
-    pub(crate) path: &'a str,
+    pub path: &'a str,
     /// Only a folder answers to it.
-    pub(crate) folder: bool,
+    pub folder: bool,
 }
 
 impl<'a> Declared<'a> {
     /// Takes `a/b`, `a/b/` and `./a`; `.` is the workspace itself.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, DeclaredError> {
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &'a str) -> Result<Self, DeclaredError> {
         if text.is_empty() {
             return Err(DeclaredError::Empty);
         }
@@ -41,13 +59,15 @@ impl<'a> Declared<'a> {
     }
 
     /// Tells whether a path below the workspace is this one or lies under it.
-    pub(crate) fn covers(&self, path: &str) -> bool {
+    #[must_use]
+    pub fn covers(&self, path: &str) -> bool {
         is_under(path, self.path)
     }
 }
 
 /// Tells whether `path` is `root` or lies under it; the empty root is the workspace.
-pub(crate) fn is_under(path: &str, root: &str) -> bool {
+#[must_use]
+pub fn is_under(path: &str, root: &str) -> bool {
     root.is_empty()
         || path
             .strip_prefix(root)
