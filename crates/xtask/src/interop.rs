@@ -81,6 +81,7 @@ fn compare(root: &Path, original: &Path) -> Result<Verdict> {
             maker,
             judge,
             folder: folder.join(direction.replace(' ', "-")),
+            ours: maker == ours,
         };
         let (count, found) = case.run().with_context(|| direction.to_owned())?;
         cases += count;

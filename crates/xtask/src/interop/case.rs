@@ -37,6 +37,26 @@ steps:
   follows: {run: "true", needs: [fails]}
 "#;
 
+/// Steps whose files the copies of the original have all of: it leaves links out of them.
+const WITHOUT_LINKS: &str = r#"version: "1"
+steps:
+  first: {run: "cat in > first.txt", inputs: [in], outputs: [first.txt]}
+  second: {run: "cat in first.txt > second.txt", inputs: [in, first.txt], outputs: [second.txt], needs: [first]}
+"#;
+
+/// Runs everything twice.
+const TWICE: [&str; 3] = ["run", "--sign", "--check-reproducibility"];
+
+/// The record of a plugin, which no release of the original knows.
+const PLUGIN: &str = "plugins:
+- name: policy
+  version: 1.0.0
+  protocol: 1
+  digest: blake3:0000000000000000000000000000000000000000000000000000000000000000
+  decision: allow
+  deterministic: true
+";
+
 /// What one program makes and the other judges.
 pub(super) struct Case<'a> {
     /// The program that makes the documents.
@@ -45,6 +65,8 @@ pub(super) struct Case<'a> {
     pub(super) judge: &'a Path,
     /// Where.
     pub(super) folder: PathBuf,
+    /// Whether ours is the maker.
+    pub(super) ours: bool,
 }
 
 impl Case<'_> {
@@ -75,9 +97,15 @@ impl Case<'_> {
             "signed by the other",
             self.recomputes(&workspace, &signed_later)?,
         );
-        let words = ["run", "--sign", "--check-reproducibility"];
-        let double = self.receipt(&workspace, &words, 0)?;
-        judged("reproducibility", self.verifies(&workspace, &double)?);
+        let double = self.receipt(&workspace, &TWICE, 0)?;
+        if self.ours {
+            judged("reproducibility", self.recomputes(&workspace, &double)?);
+            judged("plugins", self.plugins(&workspace, &unsigned)?);
+        } else {
+            // The copies that the original compares lack the links, and so does its receipt.
+            judged("reproducibility", self.verifies(&workspace, &double)?);
+        }
+        judged("reproducibility without links", self.without_links()?);
 
         fs::create_dir_all(workspace.join("made"))?;
         let before = newest(&workspace)?;
@@ -167,6 +195,36 @@ impl Case<'_> {
             archive.as_os_str(),
         ];
         self.judged(workspace, &words, 0)
+    }
+
+    /// The judge recomputes what was run twice in a workspace without links.
+    fn without_links(&self) -> Result<Option<String>> {
+        let workspace = self.folder.join("without-links");
+        fs::create_dir_all(&workspace)?;
+        fs::write(workspace.join("in"), "x\n")?;
+        fs::write(workspace.join("attest.yaml"), WITHOUT_LINKS)?;
+        self.make(&workspace, &["init"])?;
+        self.make(&workspace, &["keys", "generate", "--name", "interop"])?;
+        // The two copies are gone afterwards; this leaves the same outputs here.
+        self.receipt(&workspace, &["run"], 0)?;
+        let double = self.receipt(&workspace, &TWICE, 0)?;
+        self.recomputes(&workspace, &double)
+    }
+
+    /// The original refuses a receipt with the records of plugins, which ours reads, by its field.
+    fn plugins(&self, workspace: &Path, unsigned: &Path) -> Result<Option<String>> {
+        let path = workspace.join("plugins.yaml");
+        fs::write(&path, fs::read_to_string(unsigned)? + PLUGIN)?;
+        let words = ["show".as_ref(), path.as_os_str()];
+        said(&start(self.maker, workspace, &words)?, &words, 0)?;
+        let words = ["verify".as_ref(), path.as_os_str()];
+        let output = start(self.judge, workspace, &words)?;
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        let refused = output.status.code() == Some(1)
+            && text.contains("unknown field")
+            && text.contains("plugins");
+        Ok((!refused).then(|| format!("{} and no unknown field:\n{text}", output.status)))
     }
 
     /// The judge accepts the statement of a receipt, and the files that it lists.
