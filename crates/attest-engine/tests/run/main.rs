@@ -11,6 +11,7 @@ mod commands;
 mod faults;
 mod hooks;
 mod order;
+#[cfg(test)]
 mod read_only;
 mod receipt;
 mod secrets;

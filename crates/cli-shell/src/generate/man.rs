@@ -49,7 +49,7 @@ fn section(text: &mut Vec<u8>, command: &Command) -> io::Result<()> {
     let page = Man::new(own.clone());
     let heading = format!(".SH \"{}\"\n", name.to_uppercase().replace('-', "\\-"));
     text.extend_from_slice(heading.as_bytes());
-    text.extend(untitled(part(|out| page.render_description_section(out))?));
+    text.extend_from_slice(untitled(&part(|out| page.render_description_section(out))?));
     text.extend(lower(&part(|out| page.render_synopsis_section(out))?));
     if has_arguments(&own) {
         text.extend(lower(&part(|out| page.render_options_section(out))?));
@@ -85,11 +85,10 @@ fn part(render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u
 }
 
 /// A section without its heading.
-fn untitled(text: Vec<u8>) -> Vec<u8> {
-    let end = text.iter().position(|byte| *byte == b'\n');
-    text.get(end.map_or(0, |end| end.saturating_add(1))..)
+fn untitled(text: &[u8]) -> &[u8] {
+    let heading = text.split_inclusive(|byte| *byte == b'\n').next();
+    text.get(heading.map_or(0, <[u8]>::len)..)
         .unwrap_or_default()
-        .to_vec()
 }
 
 /// Makes sections subsections. A line of text never starts with a dot: those are escaped.
