@@ -196,12 +196,10 @@ impl<'a> Wrap<'a> {
         let declared = self.declared();
         run::gate::early(self.secrets, Some(&options.name), &[declared])?;
         let name = &options.name;
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
+        attest_receipt::names::check(name).map_err(|reason| {
             let name = bounded::text::visible(name);
-            return Err(Failure::Usage(format!(
-                "`{name}` is no name of a step: it is blank or has a control character"
-            )));
-        }
+            Failure::Usage(format!("step `{name}` {reason}"))
+        })?;
         for (role, paths) in [("input", &options.inputs), ("output", &options.outputs)] {
             for path in paths {
                 tree_manifest::check_declared(path).map_err(|reason| {

@@ -401,6 +401,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
     refused(&|options| options.command.clear());
     refused(&|options| options.name = " ".into());
     refused(&|options| options.name = "a\nb".into());
+    refused(&|options| options.name = "a\u{202e}b".into());
     refused(&|options| options.inputs = vec!["/etc/passwd".into()]);
     refused(&|options| options.outputs = vec!["../up".into()]);
     refused(&|options| options.outputs = vec![String::new()]);
