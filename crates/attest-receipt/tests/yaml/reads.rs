@@ -60,7 +60,7 @@ fn a03_a_mark_crlf_a_second_document_bytes_behind_it_and_nul_are_refused() {
         ("a: 1\n\0", 2),
         ("a: \"x\0\"\n", 1),
     ] {
-        refused(document, &format!("line {line}: U+0000"));
+        refused(document, &format!("line {line}: the character U+0000"));
     }
     refused("{\"a\": 1}\0", "line 1: data after the end");
     // Other encodings than UTF-8 are told by their mark, which is as little wanted.
