@@ -44,6 +44,8 @@ mod sign;
 #[cfg(test)]
 mod targets;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod timestamp;
 #[cfg(test)]
 mod traced;

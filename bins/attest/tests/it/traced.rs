@@ -145,13 +145,50 @@ fn bait(bed: &Bed) -> Vec<String> {
     names
 }
 
+/// Traces one verification, which ends with the code and makes no forbidden call.
+fn judged_in_silence(bed: &Bed, code: i32, args: &[&str]) {
+    let (ran, trace) = traced(bed, args);
+    ran.expect(code);
+    let opened = |name: &str| trace.iter().any(|line| line.contains(name));
+    let receipt = args[args.len() - 1];
+    assert!(opened(receipt), "the trace saw nothing: {trace:#?}");
+    for file in args.iter().filter(|name| name.ends_with(".toml")) {
+        assert!(opened(file), "{file} in {trace:#?}");
+    }
+    assert_eq!(forbidden(&trace), Vec::<&String>::new(), "{args:?}");
+    for unseen in ["plugins.toml", "bait.txt", "/bin/git", "attest-policy"] {
+        assert!(!opened(unseen), "{unseen} in {trace:#?}");
+    }
+}
+
 #[test]
 fn g1_verify_executes_nothing_opens_no_socket_and_writes_nothing() {
     let bed = Bed::with_vectors();
     plugin_receipt(&bed);
     bed.copy_in("stamped", &stamped());
+    let changed = bed.read("with.yaml");
+    bed.write(
+        "changed.yaml",
+        changed.replace("exit_code: 0", "exit_code: 1"),
+    );
+    bed.write("broken.yaml", changed.replace("steps:", "steps: &x"));
+    bed.write(
+        "policy.toml",
+        "version = 1\nrequire = [\"plugin:policy\", \"success\"]\n",
+    );
+    bed.write("strict.toml", "version = 1\nrequire = [\"timestamp\"]\n");
     bait(&bed);
     let before = snapshot(bed.folder());
+    let policy = |file| ["verify", "--policy", file, "with.yaml"];
+    for (code, args) in [
+        (1, &["verify", "changed.yaml"][..]),
+        (2, &["verify", "broken.yaml"]),
+        (0, &policy("policy.toml")),
+        (1, &policy("strict.toml")),
+        (1, &["verify", "--trust-store", "trust", "with.yaml"]),
+    ] {
+        judged_in_silence(&bed, code, args);
+    }
     for args in [
         &["verify", "with.yaml"][..],
         &[
@@ -177,14 +214,7 @@ fn g1_verify_executes_nothing_opens_no_socket_and_writes_nothing() {
             "stamped/receipt.yaml",
         ],
     ] {
-        let (ran, trace) = traced(&bed, args);
-        ran.expect(0);
-        let opened = |name: &str| trace.iter().any(|line| line.contains(name));
-        assert!(opened(".yaml"), "the trace saw nothing: {trace:#?}");
-        assert_eq!(forbidden(&trace), Vec::<&String>::new());
-        for unseen in ["plugins.toml", "bait.txt", "/bin/git", "attest-policy"] {
-            assert!(!opened(unseen), "{unseen} in {trace:#?}");
-        }
+        judged_in_silence(&bed, 0, args);
     }
     assert_eq!(snapshot(bed.folder()), before);
 }
