@@ -33,12 +33,11 @@ pub enum Requirement {
 }
 
 /// The names that are known elsewhere and have nothing here that could establish them.
-const NO_SURFACE: [&str; 8] = [
+const NO_SURFACE: [&str; 7] = [
     "sbom",
     "provenance",
     "revision",
     "identity",
-    "artifacts",
     "capsule",
     "log-inclusion",
     "log-consistency",
@@ -66,6 +65,20 @@ pub enum RequireError {
     /// A name that nothing here can establish.
     #[error("--require: '{0}' has no check in this program, so it could never be met")]
     NoSurface(&'static str),
+    /// A name that another command establishes.
+    #[error("--require: '{name}' is checked by `{command}`, not here")]
+    Elsewhere {
+        /// The name.
+        name: &'static str,
+        /// The command.
+        command: &'static str,
+    },
+    /// No such name where statements are imported.
+    #[error(
+        "--require: unknown requirement '{}'; expected one of signature, timestamp, artifacts, trust, success, plugins, plugin:NAME",
+        bounded::text::visible(.0)
+    )]
+    UnknownOfImport(String),
     /// A name for a plugin that no plugin can have.
     #[error("--require: a plugin's name is 1 to 32 of a-z, 0-9 and '-', not '{}'", bounded::text::visible(.0))]
     PluginName(String),
@@ -96,6 +109,12 @@ impl FromStr for Requirement {
     fn from_str(text: &str) -> Result<Self, RequireError> {
         if let Some(name) = NO_SURFACE.into_iter().find(|name| *name == text) {
             return Err(RequireError::NoSurface(name));
+        }
+        if text == "artifacts" {
+            return Err(RequireError::Elsewhere {
+                name: "artifacts",
+                command: "attest import",
+            });
         }
         if let Some(name) = text.strip_prefix("plugin:") {
             return if is_plugin_name(name) {

@@ -25,13 +25,26 @@ pub fn parse_requirements<T: AsRef<str>>(
     for name in values.iter().flat_map(|value| value.as_ref().split(',')) {
         let requirement = match name.trim() {
             "artifacts" => ImportRequirement::Artifacts,
-            name => ImportRequirement::Receipt(name.parse()?),
+            name => match name.parse() {
+                // An envelope has neither the workspace nor the ledger with it.
+                Ok(Requirement::Recompute) => return Err(at("recompute", "attest verify")),
+                Ok(Requirement::Linkage) => return Err(at("linkage", "attest verify --archive")),
+                Ok(requirement) => ImportRequirement::Receipt(requirement),
+                Err(RequireError::Unknown(name)) => {
+                    return Err(RequireError::UnknownOfImport(name));
+                }
+                Err(error) => return Err(error),
+            },
         };
         if !required.contains(&requirement) {
             required.push(requirement);
         }
     }
     Ok(required)
+}
+
+fn at(name: &'static str, command: &'static str) -> RequireError {
+    RequireError::Elsewhere { name, command }
 }
 
 impl fmt::Display for ImportRequirement {

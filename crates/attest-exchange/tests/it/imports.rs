@@ -398,16 +398,23 @@ fn requirements_are_met_only_by_what_ran() {
             .collect()
     };
     assert!(unmet(&["signature,success"]).is_empty());
-    for name in [
-        "artifacts",
-        "timestamp",
-        "recompute",
-        "linkage",
-        "trust",
-        "plugins",
-        "plugin:p",
-    ] {
+    for name in ["artifacts", "timestamp", "trust", "plugins", "plugin:p"] {
         assert_eq!(unmet(&[name]), [name]);
+    }
+    for (name, told) in [
+        ("recompute", "'recompute' is checked by `attest verify`"),
+        (
+            "linkage",
+            "'linkage' is checked by `attest verify --archive`",
+        ),
+        (
+            "nonsense",
+            "expected one of signature, timestamp, artifacts,",
+        ),
+        ("sbom", "'sbom' has no check in this program"),
+    ] {
+        let error = parse_requirements(&[name]).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
     }
     let failed = judge_with(
         &vector("failed_signed.intoto.json"),

@@ -86,7 +86,6 @@ fn names_that_nothing_here_could_establish_are_refused_and_say_so() {
         "provenance",
         "revision",
         "identity",
-        "artifacts",
         "capsule",
         "log-inclusion",
         "log-consistency",
@@ -97,6 +96,11 @@ fn names_that_nothing_here_could_establish_are_refused_and_say_so() {
             format!("--require: '{name}' has no check in this program, so it could never be met")
         );
     }
+    let error = Requirement::parse(&["artifacts"]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "--require: 'artifacts' is checked by `attest import`, not here"
+    );
 }
 
 #[test]
