@@ -4,11 +4,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use cli_shell::{CliError, visible};
+use cli_shell::{CliError, Ui, visible};
 use safe_fs::SafeFsError;
+use serde::Serialize;
 
 use crate::guard::Guard;
-use crate::{new_file, receipt_file};
+use crate::{new_file, prerequisite, receipt_file};
 
 /// How often, and how long between, a taken lock is asked for: a replacement takes milliseconds.
 const TRIES: u32 = 800;
@@ -25,20 +26,77 @@ pub(crate) struct Receipt<'a> {
     pub(crate) what: &'a str,
 }
 
+/// What `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Record {
+    receipt: String,
+}
+
 impl Receipt<'_> {
-    pub(crate) fn destination(&self) -> &Path {
+    /// Finds out before the work that there is no place for what it makes.
+    pub(crate) fn check(&self, guard: &Guard, ui: &Ui) -> Result<(), CliError> {
+        prerequisite::check(&[new_file::json_needs_a_file(ui, self.is_to_stdout())])?;
+        if self.is_to_stdout() {
+            return Ok(());
+        }
+        self.spare_the_signed()?;
+        new_file::check(self.destination(), self.what, guard)
+    }
+
+    /// Writes it as [`Self::write`] does, and says where it is.
+    pub(crate) fn deliver(
+        &self,
+        text: &[u8],
+        guard: &Guard,
+        ui: &Ui,
+        judge: impl FnOnce(&[u8]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        if self.is_to_stdout() {
+            return ui.raw(text);
+        }
+        self.write(text, guard, judge)?;
+        let record = Record {
+            receipt: self.destination().display().to_string(),
+        };
+        ui.record(&record, |record| visible(&record.receipt))
+    }
+
+    fn destination(&self) -> &Path {
         self.output.unwrap_or(self.path)
+    }
+
+    fn is_to_stdout(&self) -> bool {
+        self.output.is_some_and(new_file::is_stdout)
+    }
+
+    /// Who names a signed receipt to be written over has most likely mistaken it for another: a
+    /// signature is not to be had again.
+    fn spare_the_signed(&self) -> Result<(), CliError> {
+        if self.is_in_place() {
+            return Ok(());
+        }
+        let found = receipt_file::read(self.destination());
+        if found.is_ok_and(|found| found.signature.is_some()) {
+            let name = visible(&self.destination().to_string_lossy());
+            return Err(CliError::operation(format!(
+                "`{name}` is another signed receipt, which is not written over"
+            ))
+            .because(format!("the {} cannot be written", self.what))
+            .hint("name a new file, or remove that one first"));
+        }
+        Ok(())
     }
 
     /// Writes what became of the receipt. In its own place the file has to be what was read until
     /// it is replaced; `judge` then says of other bytes why nothing more is to be made of them.
-    pub(crate) fn write(
+    fn write(
         &self,
         text: &[u8],
         guard: &Guard,
         judge: impl FnOnce(&[u8]) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         if !self.is_in_place() {
+            self.spare_the_signed()?;
             return new_file::write(self.destination(), text, self.what, guard);
         }
         let _lock = self.lock()?;

@@ -1,10 +1,12 @@
 //! Where things are: the workspace, and the keys and the trust in it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use attest_verify::trust::Trust;
 use clap::Args;
-use cli_shell::{CliError, Ui, env};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use cli_shell::{CliError, Ui, env, visible};
 use keys::{KeyDir, KeysError, Signer, TrustDir, load_trust};
 
 use crate::guard::Guard;
@@ -16,7 +18,7 @@ const KEYS_VARIABLE: &str = "ATTEST_KEYS_DIR";
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Workspace {
     /// The workspace [default: the current folder]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     workspace: Option<PathBuf>,
 }
 
@@ -71,6 +73,23 @@ pub(crate) fn told_of_others(signer: &Signer, ui: &Ui) {
         "signed with {}; {others} that the policy does not trust passed over",
         signer.key_id()
     ));
+}
+
+/// Reads the name of a folder that has to be there: a name mistyped is no empty place.
+pub(crate) fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|folder| check_folder(&folder).map(|()| folder))
+}
+
+/// Says in half a sentence why something is no folder.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), String> {
+    match fs_err::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err("it is not a folder".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err("there is no such folder".to_owned())
+        }
+        Err(error) => Err(visible(&error.to_string())),
+    }
 }
 
 /// Returns the folder of the private keys of a workspace, as the environment has it.

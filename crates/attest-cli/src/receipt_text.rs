@@ -12,7 +12,9 @@ use cli_shell::visible_lines;
 use crate::shown::shown;
 
 /// Digits of a hash where the whole one has no room.
-const SHORT: usize = 12;
+const SHORT: usize = 8;
+/// Columns of such a hash with its algorithm.
+const HASH: usize = "blake3:".len() + SHORT + 1;
 
 /// Lays a receipt out.
 pub(crate) fn text(name: &str, receipt: &Receipt, problems: &[String], logs: bool) -> String {
@@ -20,6 +22,9 @@ pub(crate) fn text(name: &str, receipt: &Receipt, problems: &[String], logs: boo
     for problem in problems {
         out.push_str(&wrap(&format!("problem: {}", shown(problem)), "", "  "));
     }
+    // On a line of its own: the whole of it has no room beside a label.
+    let hash = blake3(&shown(&receipt.pipeline_hash));
+    out.push_str(&wrap(&hash, "\npipeline hash\n  ", "  "));
     out.push_str(&steps(&receipt.steps));
     if let Some(provenance) = &receipt.provenance {
         out.push_str(&artifacts(&provenance.artifacts));
@@ -86,7 +91,6 @@ fn head(name: &str, receipt: &Receipt) -> String {
                 .and_then(|one| one.pipeline_name.as_deref())
                 .map(shown),
         ),
-        ("pipeline hash", Some(shown(&receipt.pipeline_hash))),
         ("command", provenance.and_then(command)),
         (
             "source",
@@ -167,11 +171,11 @@ fn steps(steps: &[StepResult]) -> String {
     let row = |name: &str, code: &str, time: &str, input: &str, output: &str, note: &str| {
         let row = format!(
             "  {} {} {}  {} {} {}",
-            cell(name, 22),
+            cell(name, 16),
             right(code, 5),
             right(time, 8),
-            cell(input, SHORT + 1),
-            cell(output, SHORT + 1),
+            cell(input, HASH),
+            cell(output, HASH),
             cell(note, 11),
         );
         format!("{}\n", row.trim_end())
@@ -188,8 +192,8 @@ fn steps(steps: &[StepResult]) -> String {
             &shown(&step.name),
             &step.exit_code.to_string(),
             &format!("{} s", step.duration_secs),
-            &short(&step.input_hash),
-            &short(&step.output_hash),
+            &blake3(&short(&step.input_hash)),
+            &blake3(&short(&step.output_hash)),
             note,
         ));
     }
@@ -291,6 +295,14 @@ fn push_log(out: &mut String, step: &str, stream: &str, text: &str) {
     for line in visible_lines(text).lines() {
         out.push_str(&format!("  | {line}\n"));
     }
+}
+
+/// A hash with its algorithm, as people are shown it; the receipt has the digits alone.
+fn blake3(hash: &str) -> String {
+    if hash.is_empty() {
+        return String::new();
+    }
+    format!("blake3:{hash}")
 }
 
 fn short(hash: &str) -> String {

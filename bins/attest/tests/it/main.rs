@@ -29,10 +29,14 @@ mod init;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod named;
+#[cfg(test)]
 mod places;
 #[cfg(test)]
 #[path = "../../../../crates/attest-engine/tests/run/read_only.rs"]
 mod read_only;
+#[cfg(test)]
+mod records;
 #[cfg(test)]
 mod run;
 #[cfg(test)]

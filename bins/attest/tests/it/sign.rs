@@ -119,7 +119,7 @@ fn wrong_invocations_say_what_to_do_and_change_nothing() {
         .says("32 lowercase");
     bed.attest(&["sign", UNSIGNED, "--workspace", "gone"])
         .expect(2)
-        .says("attest keys generate");
+        .says("there is no such folder");
     assert_eq!(snapshot(bed.folder()), before);
 }
 

@@ -410,7 +410,7 @@ fn a_workspace_that_is_not_there_is_told_as_such() {
     ] {
         let ran = verify(&bed, &["--recompute", "--workspace", folder, SIGNED]).expect(2);
         assert_eq!(ran.out, "");
-        let said = format!("cannot recompute in `{folder}`");
+        let said = format!("'{folder}' for '--workspace <DIR>'");
         assert!(
             ran.err.contains(&said) && ran.err.contains(why),
             "{}",

@@ -1,7 +1,6 @@
 //! `capsule`: containers pinned by digest, in which steps and commands run.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use attest_engine::capsule::{self, CapsuleFault, Client};
@@ -10,12 +9,14 @@ use attest_engine::run::Environment;
 use attest_engine::step::{StepError, Tap};
 use attest_receipt::capsule::CapsuleError;
 use clap::{Args, Subcommand};
-use cli_shell::{CliError, Ui, env, exit, visible, visible_bytes};
+use cli_shell::{CliError, Format, Ui, env, exit, visible};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::run::{block_on, wrapper};
 use super::through::pass;
 use crate::places::Workspace;
+use crate::prerequisite::{self, Rule};
 
 /// What to do with a capsule.
 #[derive(Debug, Clone, Args)]
@@ -64,6 +65,20 @@ struct Named {
     workspace: Workspace,
 }
 
+/// What `--format json` prints of a new capsule.
+#[derive(Debug, Serialize)]
+struct Made<'a> {
+    capsule: &'a str,
+    file: String,
+}
+
+/// What `--format json` prints of a hash.
+#[derive(Debug, Serialize)]
+struct Hashed<'a> {
+    capsule: &'a str,
+    capsule_hash: String,
+}
+
 impl Capsule {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         match &self.action {
@@ -85,9 +100,14 @@ impl Init {
             | CapsuleFault::Name { .. } => CliError::usage(fault),
             _ => CliError::no(fault),
         })?;
-        let path = visible_bytes(path.as_os_str().as_bytes());
-        let name = visible(&self.name);
-        ui.data(format_args!("capsule '{name}' written to {path}"))?;
+        let record = Made {
+            capsule: &self.name,
+            file: path.display().to_string(),
+        };
+        ui.record(&record, |record| {
+            let (name, path) = (visible(record.capsule), visible(&record.file));
+            format!("capsule '{name}' written to {path}")
+        })?;
         Ok(exit::ok())
     }
 }
@@ -95,13 +115,24 @@ impl Init {
 impl Named {
     fn hash(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         let loaded = capsule::load(self.workspace.path(), &self.name).map_err(CliError::no)?;
-        ui.data(loaded.capsule_hash.unwrap_or_default())?;
+        let record = Hashed {
+            capsule: &self.name,
+            capsule_hash: loaded.capsule_hash.unwrap_or_default(),
+        };
+        ui.record(&record, |record| record.capsule_hash.clone())?;
         Ok(exit::ok())
     }
 }
 
 impl Run {
     fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        prerequisite::check(&[Rule {
+            option: "--format json",
+            given: ui.format() == Format::Json,
+            requires: "another command",
+            met: false,
+            why: "standard output is that of the command in the capsule",
+        }])?;
         let workspace = self.named.workspace.path();
         let name = &self.named.name;
         let loaded = capsule::load(workspace, name).map_err(CliError::operation)?;

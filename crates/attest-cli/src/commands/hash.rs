@@ -41,6 +41,9 @@ pub struct Hash {
 #[derive(Debug, Serialize)]
 struct Record<'x> {
     hash: String,
+    /// The hash in the manifest's line `run:`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     manifest: Option<Vec<File<'x>>>,
 }
@@ -69,6 +72,7 @@ impl Hash {
             let files = manifest.entries().map(File::of);
             ui.json(&Record {
                 hash: manifest.hash(),
+                command_hash: self.command_hash().filter(|_| self.manifest),
                 manifest: self.manifest.then(|| files.collect()),
             })?;
         } else if !self.manifest {
@@ -108,8 +112,8 @@ impl Hash {
         }
         let (workspace, options) = (self.workspace.path(), Options::default());
         let made = match &self.run {
-            Some(run) => {
-                let command = blake3_hex(run.as_bytes());
+            Some(_) => {
+                let command = self.command_hash().unwrap_or_default();
                 tree_manifest::inputs(workspace, &command, &self.inputs, &options)
             }
             None if outputs => tree_manifest::outputs(workspace, &self.outputs, &options),
@@ -120,6 +124,10 @@ impl Hash {
             }
         };
         made.map_err(|error| self.refused(error))
+    }
+
+    fn command_hash(&self) -> Option<String> {
+        self.run.as_ref().map(|run| blake3_hex(run.as_bytes()))
     }
 
     /// What runs write changes from run to run, and with it the hash of a folder that holds it.

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use attest_receipt::time::Time;
-use attest_verify::trust::KeyStatus;
+use attest_verify::trust::{KeyId, KeyStatus};
 use clap::{Args, Subcommand};
 use cli_shell::layout::cell;
-use cli_shell::{CliError, Ui, clock, exit, visible};
+use cli_shell::{CliError, Format, Ui, clock, exit, visible};
 use keys::{KeyName, Listing, Revocation};
+use serde::Serialize;
 
 use crate::new_file;
 use crate::places::{Workspace, keys_error};
@@ -56,7 +57,7 @@ struct Export {
     /// The key's id
     #[arg(value_name = "KEY_ID")]
     id: String,
-    /// Write it to this file instead of standard output
+    /// Write it to this file [default: standard output, as `-`]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -121,7 +122,7 @@ impl Named {
             ));
             ui.hint("put a `.gitignore` with the one line `*` into that folder");
         }
-        ui.data(id)?;
+        said_id(ui, id)?;
         Ok(exit::ok())
     }
 }
@@ -161,18 +162,41 @@ fn line(listing: &Listing) -> String {
     )
 }
 
+/// Prints the id of a key that is in the store now.
+fn said_id(ui: &Ui, id: KeyId) -> Result<(), CliError> {
+    #[derive(Serialize)]
+    struct Record {
+        key_id: String,
+    }
+    let key_id = id.to_string();
+    ui.record(&Record { key_id }, |record| record.key_id.clone())
+}
+
 impl Export {
     fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        #[derive(Serialize)]
+        struct Record<'a> {
+            id: &'a str,
+            public_key_pem: &'a str,
+        }
         let pem = self
             .workspace
             .trust()
             .export(&self.id)
             .map_err(keys_error)?;
-        match &self.output {
-            None => ui.raw(pem.as_bytes())?,
+        let file = self.output.as_ref();
+        match file.filter(|file| !new_file::is_stdout(file)) {
+            None if ui.format() == Format::Human => ui.raw(pem.as_bytes())?,
+            None => {}
             Some(file) => {
                 new_file::write(file, pem.as_bytes(), "public key", &self.workspace.guard())?
             }
+        }
+        if ui.format() == Format::Json {
+            ui.json(&Record {
+                id: &self.id,
+                public_key_pem: &pem,
+            })?;
         }
         Ok(exit::ok())
     }
@@ -192,7 +216,7 @@ impl Import {
                 }
             }
         }
-        ui.data(imported.id)?;
+        said_id(ui, imported.id)?;
         Ok(exit::ok())
     }
 }
@@ -212,20 +236,47 @@ impl Revoke {
                     .map(|since| format!(" since {since}"))
                     .unwrap_or_default();
                 ui.status(format!("the key was revoked already{since}"));
-                Ok(exit::ok())
+                self.tell(ui, true)
             }
-            Revocation::Done => Ok(exit::ok()),
+            Revocation::Done => self.tell(ui, false),
         }
+    }
+
+    fn tell(&self, ui: &Ui, already: bool) -> Result<ExitCode, CliError> {
+        #[derive(Serialize)]
+        struct Record<'a> {
+            key_id: &'a str,
+            already: bool,
+        }
+        if ui.format() == Format::Json {
+            ui.json(&Record {
+                key_id: &self.id,
+                already,
+            })?;
+        }
+        Ok(exit::ok())
     }
 }
 
 impl TrustTsa {
     fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        #[derive(Serialize)]
+        struct Record<'a> {
+            name: &'a str,
+            subjects: &'a [String],
+        }
         let pinned = self
             .workspace
             .trust()
             .pin_authority(&self.certificate, &self.name)
             .map_err(|error| keys_error(error).because("cannot pin the authority"))?;
+        if ui.format() == Format::Json {
+            ui.json(&Record {
+                name: &self.name,
+                subjects: &pinned.subjects,
+            })?;
+            return Ok(exit::ok());
+        }
         for subject in &pinned.subjects {
             ui.data(format!(
                 "pinned timestamp authority '{}': {subject}",

@@ -143,7 +143,7 @@ fn count(text: &str) -> Result<NonZeroUsize, String> {
 
 impl Run {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
-        rules::check(self)?;
+        rules::check(self, ui)?;
         if self.wrapped.wrap {
             let secrets = wrap::secrets(self);
             return wrap::run(self, ui, &secrets).map_err(|error| hidden(error, &secrets));

@@ -12,11 +12,11 @@ use attest_verify::{Options, Status};
 use clap::Args;
 use cli_shell::{CliError, Ui, clock, exit, visible};
 
+use crate::in_place;
 use crate::places::Workspace;
 use crate::prerequisite;
 use crate::receipt_file::{self, FileError};
 use crate::stamping::{Stamping, Wish};
-use crate::{in_place, new_file};
 
 /// What is written.
 const WHAT: &str = "signed receipt";
@@ -30,7 +30,7 @@ pub struct Sign {
     /// The id of the key to sign with [default: the only one there is]
     #[arg(long, value_name = "KEY_ID")]
     key: Option<String>,
-    /// Write the signed receipt here instead of in place
+    /// Write the signed receipt here instead of in place; `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ impl Sign {
             bytes: &bytes,
             what: WHAT,
         };
-        new_file::check(read.destination(), WHAT, &guard)?;
+        read.check(&guard, ui)?;
         // Last, so that the key is in memory for as short as can be.
         let signer = self.workspace.signer(self.key.as_deref(), ui)?;
         let signature = signer.sign(&receipt.signing_bytes());
@@ -64,10 +64,9 @@ impl Sign {
         }
         let text = receipt.to_yaml().map_err(CliError::operation)?;
         // Another process may have signed it since it was read.
-        read.write(text.as_bytes(), &guard, |found| {
+        read.deliver(text.as_bytes(), &guard, ui, |found| {
             self.judged(found).map(drop)
         })?;
-        ui.data(visible(&read.destination().display().to_string()))?;
         Ok(exit::ok())
     }
 

@@ -11,10 +11,10 @@ use cli_shell::{CliError, Ui, exit, visible};
 use timestamp_http::TsaUrl;
 
 use super::sign::refused;
+use crate::in_place;
 use crate::places::Workspace;
 use crate::receipt_file;
 use crate::stamping::Stamping;
-use crate::{in_place, new_file};
 
 /// What is written.
 const WHAT: &str = "timestamped receipt";
@@ -28,7 +28,7 @@ pub struct Timestamp {
     /// The RFC 3161 timestamp authority to ask: https, or http on this machine
     #[arg(long, value_name = "URL")]
     tsa: TsaUrl,
-    /// Write the receipt here instead of in place
+    /// Write the receipt here instead of in place; `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -47,15 +47,14 @@ impl Timestamp {
             what: WHAT,
         };
         // An authority is asked for nothing that has no place.
-        new_file::check(read.destination(), WHAT, &guard)?;
+        read.check(&guard, ui)?;
         let stamping = Stamping::new(&self.tsa, ui, || self.workspace.load_trust());
         receipt.timestamp_token = Some(stamping.stamp(&signature)?);
         let text = receipt.to_yaml().map_err(CliError::operation)?;
         // Another process may have stamped it since it was read.
-        read.write(text.as_bytes(), &guard, |found| {
+        read.deliver(text.as_bytes(), &guard, ui, |found| {
             self.judged(found).map(drop)
         })?;
-        ui.data(visible(&read.destination().display().to_string()))?;
         Ok(exit::ok())
     }
 

@@ -4,7 +4,6 @@
 mod archive;
 
 use std::error::Error;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -84,7 +83,6 @@ impl Verify {
         prerequisite::check(&self.rules())?;
         prerequisite::check(&self.from.rules())?;
         let options = self.options()?;
-        self.workspace_is_there()?;
         let trust = self.trust();
         let workspace = OnDisk::new(self.workspace.path());
         if let Some(path) = &self.from.archive {
@@ -121,22 +119,6 @@ impl Verify {
                 why: "with --trust-store nothing else is read there",
             },
         ]
-    }
-
-    /// A name mistyped is no workspace without a pipeline.
-    fn workspace_is_there(&self) -> Result<(), CliError> {
-        let folder = self.workspace.path();
-        let failed =
-            |error: CliError| error.because(format!("cannot recompute in `{}`", folder.display()));
-        match fs_err::metadata(folder) {
-            _ if !self.recompute => Ok(()),
-            Ok(found) if found.is_dir() => Ok(()),
-            Ok(_) => Err(failed(CliError::operation("it is not a folder"))),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(failed(CliError::operation("there is no such folder")))
-            }
-            Err(error) => Err(failed(CliError::operation(error))),
-        }
     }
 
     fn options(&self) -> Result<Options, CliError> {

@@ -10,9 +10,10 @@ use attest_receipt::receipt::Receipt;
 use attest_verify::{Status, chain};
 use clap::Args;
 use cli_shell::{CliError, Ui, exit, visible};
+use serde::Serialize;
 
 use super::files::{self, Place};
-use crate::{new_file, receipt_file};
+use crate::{new_file, prerequisite, receipt_file};
 
 /// Ids and reasons that are told one by one.
 const TOLD: usize = 4;
@@ -23,7 +24,7 @@ pub(super) struct Export {
     /// The receipt
     #[arg(long, value_name = "FILE")]
     receipt: PathBuf,
-    /// The archive to write; its name usually ends with .attest.tar.zst
+    /// The archive to write; its name usually ends with .attest.tar.zst; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Write the archive even if events are missing; it says so of itself
@@ -33,11 +34,24 @@ pub(super) struct Export {
     place: Place,
 }
 
+/// What `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Record {
+    archive: String,
+    partial: bool,
+}
+
 impl Export {
     pub(super) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
+        let to_stdout = new_file::is_stdout(&self.output);
+        if to_stdout && ui.writes_to_terminal() {
+            return Err(CliError::usage("no archive is written to a terminal")
+                .hint("name a file with `--output`, or pipe the archive on"));
+        }
+        prerequisite::check(&[new_file::json_needs_a_file(ui, to_stdout)])?;
         let bytes = receipt_file::bytes(&self.receipt)?;
         let receipt = receipt_file::parse(&self.receipt, &bytes)?;
-        let (events, damaged) = read_events(&receipt, &self.ledger().join("events"));
+        let (events, damaged) = read_events(&receipt, &self.ledger()?.join("events"));
         for (id, reason) in damaged.iter().take(TOLD) {
             let (id, reason) = (visible(id), visible(reason));
             ui.warn(format!("event {id} is not believed: {reason}"));
@@ -61,17 +75,25 @@ impl Export {
         }
         let archive = archive::write(&parts).map_err(CliError::operation)?;
         self.judge(&archive, &receipt)?;
+        if to_stdout {
+            ui.raw(&archive)?;
+            return Ok(exit::ok());
+        }
         new_file::write(&self.output, &archive, "archive", &self.place.guard())?;
-        ui.data(visible(&self.output.display().to_string()))?;
+        let record = Record {
+            archive: self.output.display().to_string(),
+            partial: !missing.is_empty(),
+        };
+        ui.record(&record, |record| visible(&record.archive))?;
         Ok(exit::ok())
     }
 
     /// The ledger that was named, else the one beside the receipt's folder, else the workspace's.
-    fn ledger(&self) -> PathBuf {
+    fn ledger(&self) -> Result<PathBuf, CliError> {
         let state = self.receipt.parent().map(|folder| folder.join(".."));
         let beside = state.map(|state| state.join("causal_ledger"));
         match beside.filter(|ledger| !self.place.is_named() && ledger.is_dir()) {
-            Some(ledger) => ledger,
+            Some(ledger) => Ok(ledger),
             None => self.place.ledger(),
         }
     }

@@ -7,12 +7,14 @@ use attest_engine::layout::{State, create_whole};
 use attest_exchange::causal::{Chain, Ledger};
 use attest_receipt::ledger::MAX_BYTES;
 use clap::Args;
-use cli_shell::{CliError, env};
+use cli_shell::{CliError, env, visible};
 use serde::Serialize;
 
 use crate::guard::Guard;
-use crate::places::Workspace;
+use crate::places::{Workspace, check_folder, folder};
 
+/// The variable that names the state folder.
+const VARIABLE: &str = "ATTEST_STATE_DIR";
 /// More files are not looked at.
 const MAX_EVENTS: usize = 1_000_000;
 
@@ -20,7 +22,7 @@ const MAX_EVENTS: usize = 1_000_000;
 #[derive(Debug, Clone, Args)]
 pub(super) struct Place {
     /// The folder of receipts and ledger [default: .attest in the workspace]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
     workspace: Workspace,
@@ -34,11 +36,19 @@ pub(super) struct Damaged {
 }
 
 impl Place {
-    /// Returns the folder of the ledger.
-    pub(super) fn ledger(&self) -> PathBuf {
-        let variable = env::var_os("ATTEST_STATE_DIR");
+    /// Returns the folder of the ledger. The state folder has to be there if it was named.
+    pub(super) fn ledger(&self) -> Result<PathBuf, CliError> {
+        let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty());
         let option = self.state_dir.as_deref();
-        State::choose(self.workspace.path(), option, variable.as_deref()).ledger()
+        let state = State::choose(self.workspace.path(), option, variable.as_deref());
+        if option.is_none() && variable.is_some() {
+            let folder = state.folder();
+            check_folder(folder).map_err(|why| {
+                let folder = visible(&folder.to_string_lossy());
+                CliError::usage(format!("{VARIABLE} names `{folder}`, but {why}"))
+            })?;
+        }
+        Ok(state.ledger())
     }
 
     /// Returns what no option may write to.
@@ -53,7 +63,7 @@ impl Place {
 
     /// Reads the events. Those that are not believed are returned by the name of their file.
     pub(super) fn load(&self) -> Result<(Ledger, Vec<Damaged>), CliError> {
-        let folder = self.ledger().join("events");
+        let folder = self.ledger()?.join("events");
         let failed = |error| CliError::operation(error).because("cannot read the ledger");
         let entries = match fs_err::read_dir(&folder) {
             Ok(entries) => entries,
@@ -88,7 +98,7 @@ impl Place {
     /// may be of other events between them; it is replaced.
     pub(super) fn save(&self, chain: &Chain) -> Result<PathBuf, CliError> {
         let failed = |error: CliError| error.because("cannot save the chain");
-        let folder = self.ledger().join("chains");
+        let folder = self.ledger()?.join("chains");
         fs_err::create_dir_all(&folder).map_err(|error| failed(CliError::operation(error)))?;
         let path = folder.join(format!("{}.json", chain.chain_id));
         let bytes =

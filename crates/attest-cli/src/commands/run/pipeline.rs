@@ -118,6 +118,16 @@ fn check(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
     let differs = outcome.report.lines();
     if !differs.is_empty() {
         ui.error(&CliError::no(differs.join("\n")));
+    } else if outcome.report.verified {
+        let (runs, steps) = (outcome.report.runs, outcome.report.steps.len());
+        let steps = if steps == 1 {
+            "1 step".to_owned()
+        } else {
+            format!("{steps} steps")
+        };
+        ui.status(format_args!(
+            "reproducibility: {runs} builds agree, {steps} compared"
+        ));
     }
     Ok(ExitCode::from(outcome.exit_code()))
 }

@@ -1,14 +1,17 @@
 //! Which options of `run` need which others.
 
-use cli_shell::CliError;
+use std::path::Path;
+
+use cli_shell::{CliError, Format, Ui};
 
 use super::Run;
+use crate::new_file;
 use crate::prerequisite::{self, Rule};
 
 const PIPELINE: &str = "a pipeline run, not --wrap";
 
 /// Refuses options that could not take effect.
-pub(super) fn check(run: &Run) -> Result<(), CliError> {
+pub(super) fn check(run: &Run, ui: &Ui) -> Result<(), CliError> {
     let wrapped = &run.wrapped;
     let wraps = |option, given, why| Rule {
         option,
@@ -34,6 +37,13 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
             "`{word}` cannot stand here: {place}"
         )));
     }
+    if run.verify {
+        return Err(CliError::usage(
+            "--verify is not offered: this program has no isolation of processes that would deserve the name",
+        )
+        .hint("a step with `capsule: NAME` runs in a container without a network, pinned by digest"));
+    }
+    no_stdout(run)?;
     prerequisite::check(&run.wish.rules(run.sign))?;
     prerequisite::check(&[
         Rule {
@@ -58,11 +68,11 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
             why: "there is nothing to wrap otherwise",
         },
         Rule {
-            option: "--verify",
-            given: run.verify,
-            requires: "a capsule in the pipeline file instead",
-            met: false,
-            why: "a limit on open files alone would isolate nothing",
+            option: "--format json",
+            given: wrapped.wrap && ui.format() == Format::Json,
+            requires: "--report <FILE> beside --wrap",
+            met: wrapped.report.is_some(),
+            why: "standard output is that of the wrapped command",
         },
         wraps(
             "--name",
@@ -116,4 +126,25 @@ pub(super) fn check(run: &Run) -> Result<(), CliError> {
         ),
         runs("--jobs", run.jobs.is_some(), "--wrap runs one command"),
     ])
+}
+
+/// Standard output has the path of the receipt, or what the wrapped command writes.
+fn no_stdout(run: &Run) -> Result<(), CliError> {
+    let wrapped = &run.wrapped;
+    let output = run.outputs.first().filter(|_| !wrapped.wrap);
+    let named = [
+        ("--output", output.map(Path::new)),
+        ("--receipt", run.receipt.as_deref()),
+        ("--report", wrapped.report.as_deref()),
+    ];
+    match named
+        .iter()
+        .find(|(_, file)| file.is_some_and(new_file::is_stdout))
+    {
+        None => Ok(()),
+        Some((option, _)) => Err(CliError::usage(format!(
+            "{option} does not write to standard output, which has another use here"
+        ))
+        .hint("name a file; one with that very name is `./-`")),
+    }
 }

@@ -11,16 +11,19 @@ use attest_engine::run::{Environment, Place, RunError};
 use attest_engine::step::Input;
 use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Ui, exit, visible_bytes};
+use cli_shell::{CliError, Ui, exit, visible, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
-use super::block_on;
 use super::pipeline::{current_folder, failed, version, wrapper};
-use super::{Run, collisions};
+use super::{Run, block_on, collisions};
 use crate::commands::through::pass;
+use crate::places::check_folder;
 use crate::signing::KeyChoice;
 use crate::words::{hidden, short};
+
+/// The code of an interrupted command, as shells tell it.
+const INTERRUPTED: u8 = 130;
 
 /// Returns what must not be said.
 pub(super) fn secrets(arguments: &Run) -> Secrets {
@@ -30,13 +33,17 @@ pub(super) fn secrets(arguments: &Run) -> Secrets {
     )
 }
 
-/// The code of an interrupted command, as shells tell it.
-const INTERRUPTED: u8 = 130;
-
 pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCode, CliError> {
     let wrapped = &arguments.wrapped;
     let workspace = match &wrapped.workspace {
-        Some(folder) => current_folder()?.join(folder),
+        Some(folder) => {
+            // Not told by the parser of arguments, which knows no secrets.
+            check_folder(folder).map_err(|why| {
+                let folder = visible(&folder.to_string_lossy());
+                CliError::usage(format!("--workspace names `{folder}`, but {why}"))
+            })?;
+            current_folder()?.join(folder)
+        }
         None => current_folder()?,
     };
     let state = state(arguments, &workspace);
