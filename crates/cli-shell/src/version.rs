@@ -1,12 +1,13 @@
 //! The version that `--version` prints: `name version commit`.
 //!
 //! Both parts are set by whoever builds a release (`FORGE_VERSION`, `FORGE_COMMIT`); any other
-//! build says `dev unknown`, so that it cannot be taken for one.
+//! build adds `-dev` to the manifest's version and knows no commit, so that it cannot be taken for one.
 
 use std::sync::LazyLock;
 
 static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let version = option_env!("FORGE_VERSION").unwrap_or("dev");
+    let version =
+        option_env!("FORGE_VERSION").unwrap_or(concat!(env!("CARGO_PKG_VERSION"), "-dev"));
     let commit = option_env!("FORGE_COMMIT").unwrap_or("unknown");
     format!("{version} {commit}")
 });
@@ -29,6 +30,10 @@ mod tests {
 
     #[test]
     fn the_line_has_three_words() {
-        assert_eq!(version_line("forge").split(' ').count(), 3);
+        let line = version_line("forge");
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(words.len(), 3, "{line}");
+        // Receipts name the second word, which has to tell versions apart.
+        assert!(words[1].starts_with(|c: char| c.is_ascii_digit()), "{line}");
     }
 }

@@ -119,7 +119,7 @@ fn version_and_generated_texts_are_printed() {
     let version = spawn(&["--version".as_ref()]).wait_with_output().unwrap();
     assert_eq!(
         String::from_utf8(version.stdout).unwrap(),
-        "forge-gate dev unknown\n"
+        concat!("forge-gate ", env!("CARGO_PKG_VERSION"), "-dev unknown\n")
     );
     let page = spawn(&["--generate".as_ref(), "man".as_ref()])
         .wait_with_output()

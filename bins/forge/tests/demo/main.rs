@@ -301,7 +301,8 @@ mod help {
     fn version_usage_and_generated_texts() {
         let home = Home::new();
         let (code, out, _) = home.run(&["--version"]);
-        assert_eq!((code, out.as_str()), (0, "forge dev unknown\n"));
+        let version = concat!("forge ", env!("CARGO_PKG_VERSION"), "-dev unknown\n");
+        assert_eq!((code, out.as_str()), (0, version));
         let (code, out, err) = home.run(&["submit"]);
         assert_eq!((code, out.as_str()), (2, ""));
         assert!(err.contains("Usage:"), "{err}");

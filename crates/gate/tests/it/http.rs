@@ -622,7 +622,11 @@ async fn the_install_proof_proves_the_token() {
     let proof = rig.send(request).await.json();
     assert_eq!(
         (&proof["status"], &proof["version"], &proof["commit"]),
-        (&json!("ready"), &json!("dev"), &json!("unknown"))
+        (
+            &json!("ready"),
+            &json!(concat!(env!("CARGO_PKG_VERSION"), "-dev")),
+            &json!("unknown")
+        )
     );
     assert_eq!(proof["proof"].as_str().unwrap().len(), 43);
     for bad in [
