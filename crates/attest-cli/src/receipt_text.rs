@@ -24,7 +24,8 @@ pub(crate) fn text(name: &str, receipt: &Receipt, problems: &[String], logs: boo
     }
     // On a line of its own: the whole of it has no room beside a label.
     let hash = blake3(&shown(&receipt.pipeline_hash));
-    out.push_str(&wrap(&hash, "\npipeline hash\n  ", "  "));
+    out.push_str("\npipeline hash\n");
+    out.push_str(&wrap(&hash, "  ", "  "));
     out.push_str(&steps(&receipt.steps));
     if let Some(provenance) = &receipt.provenance {
         out.push_str(&artifacts(&provenance.artifacts));

@@ -39,6 +39,18 @@ fn a_receipt_is_readable_in_80_columns() {
     let out = bed.attest(&["show", "r1_pipeline_signed.yaml"]).out;
     assert!(out.contains("build: out/ab.txt"), "{out}");
     assert!(out.contains("commit 9b8b02c52031"), "{out}");
+    // Hashes have their algorithm, whole ones and those that are cut.
+    let receipt = bed.read("r1_pipeline_signed.yaml");
+    let written = |field: &str| {
+        let rest = receipt.split(field).nth(1).unwrap_or_default();
+        rest.split_whitespace().next().unwrap_or_default()
+    };
+    let whole = format!("pipeline hash\n  blake3:{}\n", written("pipeline_hash: "));
+    assert!(out.contains(&whole), "{whole} in {out}");
+    for field in ["input_hash: ", "output_hash: "] {
+        let cut = format!("blake3:{}…", &written(field)[..8]);
+        assert!(out.contains(&cut), "{cut} in {out}");
+    }
     assert!(out.contains("0654120df44ec106cbbfaecdac064695"), "{out}");
     assert!(!out.contains("alone true"), "{out}");
 }
