@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::authority::{TIME, Tsa};
 use crate::bed::{Bed, Ran};
 
 const IMAGE: &str =
@@ -119,6 +120,14 @@ fn receipts_and_what_is_made_of_them() {
     let sign = ["sign", &receipt, "--output", "s.yaml"];
     let signed = record(&bed, "sign", &sign, 0);
     assert_eq!(signed["receipt"], "s.yaml");
+    let tsa = Tsa::at(TIME);
+    tsa.pin(&bed);
+    let stamp = ["timestamp", "s.yaml", "--tsa", &tsa.url, "--output"];
+    let stamped = record(&bed, "timestamp", &[&stamp[..], &["t.yaml"]].concat(), 0);
+    assert_eq!(stamped["receipt"], "t.yaml");
+    let shown = bed.attest(&[&stamp[..], &["-"]].concat()).expect(0).out;
+    assert!(shown.contains("timestamp_token: M"), "{shown}");
+    assert!(!bed.path("-").exists());
     let export = [
         "export",
         "--receipt",

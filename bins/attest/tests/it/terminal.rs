@@ -73,3 +73,20 @@ fn no_spinner_in_a_pipe() {
     assert!(!ran.err.contains(['\u{1b}', '\r']), "{:?}", ran.err);
     assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
 }
+
+#[test]
+fn no_archive_is_written_to_a_terminal() {
+    let bed = Bed::with_vectors();
+    let export = [
+        "causal",
+        "export",
+        "--allow-partial",
+        "--receipt",
+        "r3_unsigned.yaml",
+        "-o",
+        "-",
+    ];
+    let shown = on_terminal(&bed, &export).expect(2).out;
+    let told = "no archive is written to a terminal";
+    assert!(shown.contains(told), "{shown:?}");
+}
