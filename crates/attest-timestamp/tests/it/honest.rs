@@ -9,8 +9,8 @@ use stamp_authority::rcgen::{PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 use stamp_authority::x509_cert::Certificate;
 use stamp_authority::x509_cert::ext::pkix::name::GeneralName;
 use stamp_authority::{
-    Ca, EssCertId, SigningCertificate, Stamper, Wanted, algorithm, attribute, octets,
-    response, sha_1, shown_time,
+    Ca, EssCertId, SigningCertificate, Stamper, Wanted, algorithm, attribute, octets, response,
+    sha_1, shown_time,
 };
 
 use crate::common::{SIGNATURE, TIME, WORLD, judge, judge_by, pin};
