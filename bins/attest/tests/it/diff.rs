@@ -56,6 +56,27 @@ fn times_and_signatures_are_shown_and_do_not_tell_apart() {
 }
 
 #[test]
+fn a_run_and_its_repetition_from_the_cache_are_the_same() {
+    let bed = Bed::new();
+    std::fs::create_dir(bed.path(".attest")).unwrap();
+    bed.write(
+        "attest.yaml",
+        "version: '1.0'\nsteps:\n  s:\n    run: echo x > o\n    outputs: [o]\n",
+    );
+    for receipt in ["first.yaml", "again.yaml"] {
+        bed.attest(&["run", "--receipt", receipt]).expect(0);
+    }
+    let record = json(&bed, "first.yaml", "again.yaml", 0);
+    let expected = paths(&record["expected"]);
+    for needed in ["steps/s/cache_hit", "isolation/controls/inputs/detail"] {
+        assert!(
+            expected.iter().any(|path| path == needed),
+            "{needed}: {expected:?}"
+        );
+    }
+}
+
+#[test]
 fn another_file_is_named() {
     let bed = Bed::with_vectors();
     let other = DIGEST.replace("da87", "0000");
