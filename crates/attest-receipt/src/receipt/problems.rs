@@ -126,6 +126,11 @@ impl Problems {
             let what = what("duration_secs");
             self.add(format!("{what} is longer than the whole run"));
         }
+        // Only what succeeded is kept for a later run.
+        if step.cache_hit && step.exit_code != 0 {
+            let what = what("cache_hit");
+            self.add(format!("{what} stands with exit code {}", step.exit_code));
+        }
     }
 
     fn provenance(&mut self, provenance: &Provenance, names: &BTreeSet<&str>) {

@@ -241,10 +241,7 @@ fn a30_steps_that_were_removed_added_or_renamed_are_noticed() {
 fn a30_declared_steps_that_need_each_other_are_noticed() {
     assert_eq!(
         problems("/provenance/steps/0/needs", json!(["test"])),
-        [
-            "provenance: steps need each other: build -> test -> build",
-            "step 'build' needs 'test', which failed",
-        ]
+        ["provenance: steps need each other: build -> test -> build"]
     );
     assert_eq!(
         one_problem("/provenance/steps/0/needs", json!(["build"])),
@@ -462,6 +459,30 @@ fn a28_no_step_takes_longer_than_the_run() {
 }
 
 #[test]
+fn a27_only_a_success_comes_from_the_cache() {
+    for code in [1, -1, 124] {
+        let problems = after(|receipt| {
+            receipt["steps"][1]["cache_hit"] = json!(true);
+            receipt["steps"][1]["exit_code"] = json!(code);
+        });
+        let words = format!("step 'test': cache_hit stands with exit code {code}");
+        assert_eq!(problems, [words]);
+    }
+    let ran = problems("/steps/1/cache_hit", json!(false));
+    assert_eq!(ran, Vec::<String>::new());
+}
+
+#[test]
+fn a30_a_wrapped_command_is_never_a_cache_hit() {
+    let mut receipt = sample::wrapped();
+    receipt["steps"][0]["cache_hit"] = json!(true);
+    assert_eq!(
+        found(&receipt),
+        ["provenance.execution: a wrapped command is never a cache hit"]
+    );
+}
+
+#[test]
 fn a30_a_step_runs_only_when_what_it_needs_has_succeeded() {
     let words = "step 'test' needs 'build', which failed";
     for code in [1, -1, 124] {
@@ -478,7 +499,11 @@ fn a30_a_step_runs_only_when_what_it_needs_has_succeeded() {
         ["step 'test' needs 'build', which is not in the receipt"]
     );
     // The last one may fail, and so may one that nobody needs.
-    assert!(self::problems("/steps/1/exit_code", json!(1)).is_empty());
+    let last_failed = after(|receipt| {
+        receipt["steps"][1]["cache_hit"] = json!(false);
+        receipt["steps"][1]["exit_code"] = json!(1);
+    });
+    assert_eq!(last_failed, Vec::<String>::new());
 }
 
 #[test]

@@ -80,9 +80,12 @@ impl Problems {
         if command.is_empty() {
             self.add("provenance.execution: command is empty");
         }
-        let ([_], [declared]) = (receipt.steps.as_slice(), provenance.steps.as_slice()) else {
+        let ([step], [declared]) = (receipt.steps.as_slice(), provenance.steps.as_slice()) else {
             return self.add("provenance.execution: a wrapped command is one step");
         };
+        if step.cache_hit {
+            self.add("provenance.execution: a wrapped command is never a cache hit");
+        }
         if wrapped_hash(command) != receipt.pipeline_hash {
             self.add("pipeline_hash is not the hash of the wrapped command");
         }
