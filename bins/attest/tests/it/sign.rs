@@ -36,7 +36,7 @@ fn a_receipt_is_signed_in_place_and_verifies() {
 fn nothing_but_the_signature_changes() {
     let bed = bed();
     let ran = bed
-        .attest(&["sign", UNSIGNED, "--output", "signed.yaml"])
+        .attest(&["sign", UNSIGNED, "-o", "signed.yaml"])
         .expect(0);
     assert_eq!(ran.out, "signed.yaml\n");
     let ran = bed

@@ -121,6 +121,26 @@ fn a16_a_key_that_nobody_trusts_is_no_pass() {
 }
 
 #[test]
+fn a_folder_that_is_named_has_to_be_there() {
+    let bed = Bed::with_vectors();
+    for (command, option) in [
+        (&["verify", SIGNED][..], "--trust-store"),
+        (
+            &["import", "s.json", "--format", "in-toto"],
+            "--trust-store",
+        ),
+        (
+            &["import", "s.json", "--format", "in-toto"],
+            "--artifact-root",
+        ),
+    ] {
+        bed.attest(&[command, &[option, "nowhere"]].concat())
+            .expect(2)
+            .says("there is no such folder");
+    }
+}
+
+#[test]
 fn a33_a_newer_version_says_to_upgrade() {
     let bed = Bed::with_vectors();
     let text = bed

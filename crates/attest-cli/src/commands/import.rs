@@ -17,7 +17,7 @@ use safe_fs::SafeFsError;
 use super::format::in_toto;
 use crate::answer::also_unread;
 use crate::delivered::Folder;
-use crate::places::Workspace;
+use crate::places::{Workspace, folder};
 use crate::prerequisite::{self, Rule};
 
 /// What to judge, and by what.
@@ -30,7 +30,7 @@ pub struct Import {
     #[arg(id = "format", long = "format", value_name = "FORMAT", required = true, value_parser = in_toto)]
     _format: Format,
     /// The trusted keys [default: .attest/trust in the workspace]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     trust_store: Option<PathBuf>,
     /// Let the statement of a revoked key say itself that it was made before
     #[arg(long)]
@@ -40,7 +40,7 @@ pub struct Import {
     #[arg(long, value_name = "PROPERTY")]
     require: Vec<String>,
     /// Compare the files in this folder with those that the receipt lists
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     artifact_root: Option<PathBuf>,
     /// How the result is written: `text` or `json`
     #[arg(

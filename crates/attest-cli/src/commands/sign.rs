@@ -31,7 +31,7 @@ pub struct Sign {
     #[arg(long, value_name = "KEY_ID")]
     key: Option<String>,
     /// Write the signed receipt here instead of in place; `-` is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     workspace: Workspace,

@@ -17,7 +17,7 @@ use keys::load_trust;
 
 use self::archive::FromArchive;
 use crate::answer::also_unread;
-use crate::places::Workspace;
+use crate::places::{Workspace, folder};
 use crate::prerequisite::{self, Rule};
 use crate::receipt_file::{self, Fault, FileError};
 
@@ -55,7 +55,7 @@ pub struct Verify {
     #[arg(long, help_heading = "Judgement")]
     trust_receipt_timestamp: bool,
     /// The trusted keys [default: .attest/trust in the workspace]
-    #[arg(long, value_name = "DIR", help_heading = "Judgement")]
+    #[arg(long, value_name = "DIR", value_parser = folder(), help_heading = "Judgement")]
     trust_store: Option<PathBuf>,
     /// Accepted and without effect: no network is ever used
     #[arg(long, help_heading = "Judgement")]
