@@ -21,6 +21,40 @@ pub(crate) enum Fault {
     Refused,
 }
 
+/// What a file is that was taken for a receipt, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Other {
+    /// A zstd frame.
+    Archive,
+    /// A DSSE envelope.
+    Envelope,
+}
+
+impl Other {
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+        const NAMES: &[&[u8]] = &[b"\"payloadType\"", b"\"payload\"", b"\"signatures\""];
+        let first = bytes.trim_ascii_start().strip_prefix(b"{");
+        let first = first.map(<[u8]>::trim_ascii_start);
+        if bytes.starts_with(ZSTD) {
+            Some(Self::Archive)
+        } else if first.is_some_and(|rest| NAMES.iter().any(|name| rest.starts_with(name))) {
+            Some(Self::Envelope)
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn hint(self) -> &'static str {
+        match self {
+            Self::Archive => "it is compressed: `attest verify --archive FILE` judges an archive",
+            Self::Envelope => {
+                "it looks like an envelope: `attest import FILE --format in-toto` judges one"
+            }
+        }
+    }
+}
+
 /// Why a file gives no receipt.
 #[derive(Debug, Error)]
 pub(crate) enum FileError {
@@ -42,6 +76,8 @@ pub(crate) enum FileError {
         /// Where and what.
         #[source]
         source: YamlError,
+        /// What else it is.
+        other: Option<Other>,
     },
     /// It is a document of another kind, or a broken receipt.
     #[error("`{}` is not a receipt", path.display())]
@@ -51,6 +87,8 @@ pub(crate) enum FileError {
         /// The first difference.
         #[source]
         source: SchemaError,
+        /// What else it is.
+        other: Option<Other>,
     },
 }
 
@@ -83,12 +121,26 @@ pub(crate) fn read(path: &Path) -> Result<Receipt, FileError> {
     parse(path, &bytes(path)?)
 }
 
+/// Tells whether a file is one, for a hint alone.
+pub(crate) fn is_receipt(path: &Path) -> bool {
+    read(path).is_ok()
+}
+
 /// Takes the bytes of a receipt apart.
 pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Receipt, FileError> {
     let path = path.to_owned();
+    let other = Other::of(bytes);
     receipt::read(bytes).map_err(|error| match error {
-        ReadError::Unreadable(source) => FileError::Document { path, source },
-        ReadError::Schema(source) => FileError::NotAReceipt { path, source },
+        ReadError::Unreadable(source) => FileError::Document {
+            path,
+            source,
+            other,
+        },
+        ReadError::Schema(source) => FileError::NotAReceipt {
+            path,
+            source,
+            other,
+        },
     })
 }
 
@@ -96,7 +148,14 @@ impl From<FileError> for CliError {
     /// That a document is no receipt is an answer; all else is a failed operation.
     fn from(error: FileError) -> Self {
         let hint = match &error {
-            FileError::NotAReceipt { .. } => return Self::no(error),
+            FileError::NotAReceipt { other, .. } => {
+                let hint = other.map(Other::hint);
+                let error = Self::no(error);
+                return match hint {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                };
+            }
             FileError::Read { fault, .. } => match fault {
                 Fault::NotAFile => {
                     Some("a receipt is a regular file; save what comes through a pipe first")
@@ -104,7 +163,7 @@ impl From<FileError> for CliError {
                 Fault::Missing => Some("`attest run` prints the path of the receipt that it wrote"),
                 Fault::TooLong | Fault::Refused => None,
             },
-            FileError::Document { .. } => None,
+            FileError::Document { other, .. } => other.map(Other::hint),
         };
         let error = Self::operation(error);
         match hint {

@@ -140,6 +140,33 @@ fn an_option_that_could_not_take_effect_is_refused(options: &[&str], told: &str)
     assert!(written(&bed).is_empty());
 }
 
+#[test]
+fn a_pattern_as_a_declared_path_is_told_to_be_literal() {
+    let bed = Bed::new();
+    std::fs::create_dir(bed.path(".attest")).unwrap();
+    let hint = "hint: declared paths are literal";
+    let steps = "version: '1'\nsteps:\n  s:\n    run: 'true'\n    inputs: ['src/*.c']\n";
+    bed.write("attest.yaml", steps);
+    bed.attest(&["run"]).expect(1).says(hint);
+    for path in ["src/*.c", "a?", "[ab]"] {
+        let wrapped = [
+            "run", "--wrap", "--name", "a", "--input", path, "--", "true",
+        ];
+        bed.attest(&wrapped).expect(1).says(hint);
+    }
+    let plain = ["run", "--wrap", "--name", "a", "--input", "c", "--", "true"];
+    let ran = bed.attest(&plain).expect(1);
+    assert!(!ran.err.contains(hint), "{ran:?}");
+}
+
+#[test]
+fn a_receipt_is_no_pipeline() {
+    let bed = Bed::with_vectors();
+    std::fs::create_dir_all(bed.path(".attest")).unwrap();
+    let ran = bed.attest(&["run", "-p", "r3_unsigned.yaml"]).expect(2);
+    ran.says("`r3_unsigned.yaml`").says("hint: it is a receipt");
+}
+
 #[test_case(&["run", "attest.yaml"], "`attest.yaml` cannot stand here: a pipeline file is named with `--pipeline`"; "file")]
 #[test_case(&["run", "--wrap", "--name", "a", "true"], "`true` cannot stand here: the command that is wrapped stands after `--`"; "command")]
 #[test_case(&["run", "--jobs", "0"], "a whole number from 1 is asked for"; "jobs")]

@@ -121,6 +121,25 @@ fn a16_a_key_that_nobody_trusts_is_no_pass() {
 }
 
 #[test]
+fn what_is_no_receipt_but_something_else_is_told() {
+    let bed = Bed::with_vectors();
+    bed.write("a.tar.zst", b"\x28\xb5\x2f\xfdrest");
+    bed.write(
+        "s.json",
+        r#"{ "payloadType": "t", "payload": "", "signatures": []}"#,
+    );
+    for (command, code) in [("verify", [2, 1]), ("show", [2, 1])] {
+        let ran = bed.attest(&[command, "a.tar.zst"]).expect(code[0]);
+        ran.says("`attest verify --archive FILE`");
+        let ran = bed.attest(&[command, "s.json"]).expect(code[1]);
+        ran.says("`attest import FILE --format in-toto`");
+    }
+    let ran = bed.attest(&["verify", "--archive", SIGNED]).expect(2);
+    assert!(!ran.err.contains("Magic"), "{ran:?}");
+    ran.says("it is no zstd frame");
+}
+
+#[test]
 fn a_folder_that_is_named_has_to_be_there() {
     let bed = Bed::with_vectors();
     for (command, option) in [

@@ -19,7 +19,7 @@ use self::archive::FromArchive;
 use crate::answer::also_unread;
 use crate::places::{Workspace, folder};
 use crate::prerequisite::{self, Rule};
-use crate::receipt_file::{self, Fault, FileError};
+use crate::receipt_file::{self, Fault, FileError, Other};
 
 /// What to judge, and by what.
 #[derive(Debug, Clone, Args)]
@@ -75,6 +75,7 @@ enum Unjudged {
     Document {
         message: String,
         source: Operational,
+        other: Option<Other>,
     },
 }
 
@@ -91,8 +92,11 @@ impl Verify {
         let mut all_pass = true;
         for path in &self.receipts {
             match judge(path, &trust, &options, &workspace) {
-                Ok(outcome) => {
+                Ok((outcome, other)) => {
                     tell(ui, &subject(path), &outcome)?;
+                    if let Some(other) = other.filter(|_| !outcome.passed()) {
+                        ui.status(other.hint());
+                    }
                     all_pass &= outcome.passed();
                 }
                 Err(error) => return Err(give_up(ui, path, error)?),
@@ -146,14 +150,17 @@ fn judge(
     trust: &Trust,
     options: &Options,
     workspace: &OnDisk,
-) -> Result<Outcome, Unjudged> {
+) -> Result<(Outcome, Option<Other>), Unjudged> {
     let bytes = receipt_file::bytes(path)?;
-    attest_verify::verify(&bytes, trust, options, Some(workspace)).map_err(|source| {
-        Unjudged::Document {
+    let other = Other::of(&bytes);
+    match attest_verify::verify(&bytes, trust, options, Some(workspace)) {
+        Ok(outcome) => Ok((outcome, other)),
+        Err(source) => Err(Unjudged::Document {
             message: source.message(&subject(path)),
             source,
-        }
-    })
+            other,
+        }),
+    }
 }
 
 fn tell(ui: &Ui, subject: &str, outcome: &Outcome) -> Result<(), CliError> {
@@ -180,9 +187,9 @@ fn tell(ui: &Ui, subject: &str, outcome: &Outcome) -> Result<(), CliError> {
 /// Leaves a record for programs, and returns the error for people.
 fn give_up(ui: &Ui, path: &Path, error: Unjudged) -> Result<CliError, CliError> {
     let (kind, detail) = match &error {
-        Unjudged::Document { message, source } if source.is_resource_limit() => {
-            ("resource-limit", message.clone())
-        }
+        Unjudged::Document {
+            message, source, ..
+        } if source.is_resource_limit() => ("resource-limit", message.clone()),
         Unjudged::Document { message, .. } => ("operational", message.clone()),
         Unjudged::File(file) => match file {
             FileError::Read {
@@ -197,7 +204,13 @@ fn give_up(ui: &Ui, path: &Path, error: Unjudged) -> Result<CliError, CliError> 
     }
     Ok(match error {
         Unjudged::File(file) => file.into(),
-        Unjudged::Document { message, .. } => CliError::operation(message),
+        Unjudged::Document { message, other, .. } => {
+            let error = CliError::operation(message);
+            match other {
+                Some(other) => error.hint(other.hint()),
+                None => error,
+            }
+        }
     })
 }
 

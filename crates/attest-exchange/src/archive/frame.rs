@@ -27,6 +27,9 @@ impl<'a> Frame<'a> {
                 bound: MAX_WINDOW,
                 what: "the archive".to_owned(),
             },
+            FrameDecoderError::ReadFrameHeaderError(_) => {
+                ArchiveError::Frame("it is no zstd frame".to_owned())
+            }
             other => damaged(&other),
         })?;
         Ok(Self {

@@ -19,6 +19,7 @@ use process_tree::Wrapper;
 use safe_fs::SafeFsError;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
+use tree_manifest::ManifestError;
 
 use super::until_done::block_on;
 use super::{Run, collisions, live};
@@ -239,12 +240,23 @@ fn failure(step: &StepResult) -> String {
     text
 }
 
+/// Who wrote a pattern is told that there are none.
+pub(super) fn missing_hint(problem: &ManifestError) -> Option<&'static str> {
+    match problem {
+        ManifestError::Missing { path, .. } if path.contains(['*', '?', '[']) => {
+            Some("declared paths are literal: `*`, `?` and `[` match nothing else; name the folder")
+        }
+        _ => None,
+    }
+}
+
 /// Turns the engine's error into one with an exit code and hints.
 pub(crate) fn failed(error: RunError) -> CliError {
     let hint = match &error {
         RunError::ReceiptTooLong { .. } => Some(
             "a receipt holds each step's outputs and a line for each file that is made: record less with `--record-output`, or declare an archive of the files instead",
         ),
+        RunError::Missing { problem, .. } => missing_hint(problem),
         RunError::InputsChanged { .. } => {
             Some("declare what the step writes as an output, in another place than its inputs")
         }
@@ -254,6 +266,9 @@ pub(crate) fn failed(error: RunError) -> CliError {
                 .is_some_and(SafeFsError::is_not_found) =>
         {
             Some("`attest init` makes a first pipeline, `--pipeline FILE` names another file")
+        }
+        RunError::PipelineFile { path, .. } if crate::receipt_file::is_receipt(path) => {
+            Some("it is a receipt: `attest show FILE` lays it out, `attest verify FILE` judges it")
         }
         RunError::Secret { .. } => Some(
             "name it in another way: what a receipt tells of names and paths is taken literally",

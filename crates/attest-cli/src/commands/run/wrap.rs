@@ -15,7 +15,7 @@ use cli_shell::{CliError, Ui, exit, visible, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::{current_folder, failed, version, wrapper};
+use super::pipeline::{current_folder, failed, missing_hint, version, wrapper};
 use super::{Run, block_on, collisions};
 use crate::commands::through::pass;
 use crate::places::check_folder;
@@ -119,6 +119,14 @@ fn tell(
 fn told(failure: Failure) -> CliError {
     match failure {
         Failure::Failed(error) => failed(error),
+        Failure::Files(problem) => {
+            let hint = missing_hint(&problem);
+            let error = CliError::no(Failure::Files(problem));
+            match hint {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        }
         failure => CliError::no(failure),
     }
 }
