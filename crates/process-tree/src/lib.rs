@@ -75,10 +75,11 @@
 //! A protocol's own "please stop" comes before all that and is the caller's. Dropping a [`Child`]
 //! is step 2 alone.
 //!
-//! A wrapper that is killed by somebody else is [`WaitError::WrapperLost`]; the host then kills
-//! the program, its group and its descendants. What had already left the program's tree and was
-//! adopted by the wrapper is found only by a host that called [`adopt_orphans`]; the error says
-//! which of the two it was. A wrapper that was about to start the program counts as one that did.
+//! A wrapper that is killed by somebody else is [`WaitError::WrapperLost`]; the host then stops
+//! the program, its group and its descendants, and kills them once all stand still. What had
+//! already left the program's tree and was adopted by the wrapper is found only by a host that
+//! called [`adopt_orphans`]; the error says which of the two it was. A wrapper that was about to
+//! start the program counts as one that did.
 //!
 //! # Limits of the promise
 //!

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -62,7 +62,12 @@ fn act(mut words: impl Iterator<Item = String>) -> io::Result<u8> {
             "bg" => {
                 let keep = next(&mut words)?;
                 let inner = bracketed(&mut words)?;
-                start(&keep, &inner)?;
+                let _runs = start(&keep, &inner)?;
+            }
+            // run [ words ]: another of its kind, waited for, however it ends.
+            "run" => {
+                let inner = bracketed(&mut words)?;
+                start("null", &inner)?.wait()?;
             }
             // Takes a variable out of this process.
             "forget" => process_tree::forget_variable(&next(&mut words)?)?,
@@ -93,7 +98,7 @@ fn act(mut words: impl Iterator<Item = String>) -> io::Result<u8> {
             "storm" => {
                 let every = number(&mut words)?;
                 loop {
-                    start("null", &["setsid".into(), "sleep".into(), "60000".into()])?;
+                    let _runs = start("null", &["setsid".into(), "sleep".into(), "60000".into()])?;
                     pause(every);
                 }
             }
@@ -101,7 +106,7 @@ fn act(mut words: impl Iterator<Item = String>) -> io::Result<u8> {
             "hop" => {
                 let every = number(&mut words)?;
                 pause(every);
-                start("null", &["setsid".into(), "hop".into(), every.to_string()])?;
+                let _runs = start("null", &["setsid".into(), "hop".into(), every.to_string()])?;
                 return Ok(0);
             }
             "env" =>
@@ -144,7 +149,7 @@ fn act(mut words: impl Iterator<Item = String>) -> io::Result<u8> {
     Ok(0)
 }
 
-fn start(keep: &str, words: &[String]) -> io::Result<()> {
+fn start(keep: &str, words: &[String]) -> io::Result<Child> {
     let pass = |wanted: &str| {
         if keep.split('+').any(|kept| kept == wanted) {
             Stdio::inherit()
@@ -162,8 +167,7 @@ fn start(keep: &str, words: &[String]) -> io::Result<()> {
         .stdin(pass("in"))
         .stdout(pass("out"))
         .stderr(pass("err"))
-        .spawn()?;
-    Ok(())
+        .spawn()
 }
 
 fn host(words: Vec<String>, to_the_end: bool) -> io::Result<()> {

@@ -20,17 +20,55 @@ pub(crate) struct Process {
     zombie: bool,
 }
 
+/// How often a look for descendants to stop may find new ones.
+const STOPS: usize = 8;
+
 /// Kills all descendants of `root` that one look at `/proc` finds, each as soon as it is seen.
 ///
 /// Killing while looking keeps the gap small in which a chain of forks could run away; what is
 /// missed is a child of `root` at the next pass, since `root` is a subreaper.
 pub(super) fn kill_pass(root: i32, killed: &mut BTreeSet<(i32, u64)>) {
+    walk(root, |process| {
+        if kill(process) {
+            killed.insert((process.pid, process.start));
+        }
+    });
+}
+
+/// Kills all descendants of a `root` that is stopped, none of which sees another one's end.
+pub(super) fn end_below(root: i32) {
+    let mut seen = BTreeSet::new();
+    let mut stopped = Vec::new();
+    for _ in 0..STOPS {
+        let before = stopped.len();
+        walk(root, |process| {
+            if seen.insert((process.pid, process.start)) {
+                signal(process, Signal::STOP);
+                stopped.push(process);
+            }
+        });
+        if stopped.len() == before {
+            break;
+        }
+    }
+    // From the bottom: the system continues a stopped group that loses its last parent outside.
+    for process in stopped.into_iter().rev() {
+        kill(process);
+    }
+    for _ in 0..3 {
+        kill_pass(root, &mut BTreeSet::new());
+    }
+}
+
+/// Shows all living descendants of `root` that one look at `/proc` finds, each as soon as it is
+/// seen and parents before their children.
+fn walk(root: i32, mut show: impl FnMut(Process)) {
     let mut family = BTreeSet::from([root]);
     let mut others = Vec::new();
     let mut meet = |process: Process, family: &mut BTreeSet<i32>| {
         family.insert(process.pid);
-        if !process.zombie && kill(process) {
-            killed.insert((process.pid, process.start));
+        if !process.zombie {
+            show(process);
         }
     };
     for pid in pids() {
@@ -113,6 +151,11 @@ pub(super) fn own_outputs() -> Vec<PathBuf> {
 
 /// Kills a process if it is still the one that was looked at.
 fn kill(process: Process) -> bool {
+    signal(process, Signal::KILL)
+}
+
+/// Sends a signal to a process if it is still the one that was looked at.
+fn signal(process: Process, signal: Signal) -> bool {
     let Some(pid) = Pid::from_raw(process.pid) else {
         return false;
     };
@@ -121,7 +164,7 @@ fn kill(process: Process) -> bool {
     };
     // Looked at again with the pidfd in hand: if it is the same now, the pidfd is its own.
     let same = look(process.pid).is_some_and(|now| now.start == process.start && !now.zombie);
-    same && pidfd_send_signal(&pidfd, Signal::KILL).is_ok()
+    same && pidfd_send_signal(&pidfd, signal).is_ok()
 }
 
 fn pids() -> impl Iterator<Item = i32> {

@@ -220,7 +220,8 @@ impl Tree {
 
     /// The wrapper died by another's hand: kills what can still be found.
     async fn lost(&mut self) -> WaitError {
-        self.kill_target();
+        // Its link closes a moment before it is gone. A group that is stopped in between would be
+        // hung up on and continued by the system, as one that has just lost its parent.
         let wrapper = match timeout(LAST, self.wrapper.kill()).await {
             Ok(Ok(())) => match self.wrapper.try_wait() {
                 Ok(Some(status)) => status.to_string(),
@@ -228,6 +229,7 @@ impl Tree {
             },
             Ok(Err(_)) | Err(_) => "no status".to_owned(),
         };
+        self.kill_target();
         let rest = own::end_the_adopted().await;
         tracing::warn!(
             program.pid = self.pid(),
@@ -278,13 +280,18 @@ impl Tree {
         if ended(pidfd) {
             return;
         }
+        // Stopped before anything dies: a shell whose command was killed would run the next one.
+        let group = nix::unistd::Pid::from_raw(*pid);
+        let _gone = killpg(group, Signal::SIGSTOP);
+        let _gone = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::STOP);
         // Descendants first: they are found through the program only while it lives.
-        let mut killed = BTreeSet::new();
-        for _ in 0..3 {
-            descendants::kill_pass(*pid, &mut killed);
-        }
-        if !ended(pidfd) {
-            let _gone = killpg(nix::unistd::Pid::from_raw(*pid), Signal::SIGKILL);
+        descendants::end_below(*pid);
+        if ended(pidfd) {
+            // The number may be a stranger's by now, whom this does no harm. What was stopped with
+            // the group must not stay so.
+            let _gone = killpg(group, Signal::SIGCONT);
+        } else {
+            let _gone = killpg(group, Signal::SIGKILL);
             let _gone = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
         }
     }

@@ -27,6 +27,30 @@ async fn r37_a_killed_wrapper_is_told_and_the_program_ended() {
 }
 
 #[tokio::test]
+async fn r37_after_a_killed_wrapper_nobody_goes_on_past_a_killed_child() {
+    for _ in 0..5 {
+        let scratch = Scratch::new();
+        let [last, inner, outer] = ["last", "inner", "outer"].map(|name| scratch.path(name));
+        let words = format!(
+            "run [ setsid run [ pidfile {} sleep 60000 ] pidfile {} sleep 60000 ] pidfile {} sleep 60000",
+            last.display(),
+            inner.display(),
+            outer.display()
+        );
+        let mut child = spawn(&wrapper(), script(&words)).await.unwrap();
+        let last = pid_in(&last).await;
+        let middle = crate::support::parent(last);
+        crate::support::end(crate::support::parent(child.pid()));
+        let error = child.wait().await.unwrap_err();
+        assert!(matches!(error, WaitError::WrapperLost { .. }));
+        for pid in [last, middle, child.pid()] {
+            assert!(goes(pid).await);
+        }
+        assert!(!inner.exists() && !outer.exists());
+    }
+}
+
+#[tokio::test]
 async fn h5_a_stopped_wrapper_delays_a_cancel_only_so_long() {
     let scratch = Scratch::new();
     let (one, two) = (scratch.path("one"), scratch.path("two"));
