@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use attest_verify::trust::Trust;
+use attest_verify::trust::{KeyError, Trust};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use cli_shell::{CliError, Ui, env, visible};
@@ -97,10 +97,13 @@ pub(crate) fn key_dir(workspace: &Path) -> KeyDir {
     KeyDir::open(workspace, env::var_os(KEYS_VARIABLE).as_deref())
 }
 
-/// Says what went wrong with keys, and what to do.
-pub(crate) fn keys_error(error: KeysError) -> CliError {
-    let hint = match &error {
+/// Says what to do about an error with keys.
+pub(crate) fn keys_hint(error: &KeysError) -> Option<&'static str> {
+    match error {
         KeysError::SeveralKeys => Some("`attest keys list` shows their ids"),
+        KeysError::Key { source, .. } if matches!(source, KeyError::Id) => {
+            Some("`attest keys list` shows the ids that there are")
+        }
         KeysError::UnknownKey(_) | KeysError::NoPrivateKey { .. } => {
             Some("`attest keys list` shows what there is")
         }
@@ -112,7 +115,12 @@ pub(crate) fn keys_error(error: KeysError) -> CliError {
             Some("`attest keys import` puts its public half into the policy")
         }
         _ => None,
-    };
+    }
+}
+
+/// Says what went wrong with keys, and what to do.
+pub(crate) fn keys_error(error: KeysError) -> CliError {
+    let hint = keys_hint(&error);
     let error = CliError::operation(error);
     match hint {
         Some(hint) => error.hint(hint),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::FileType,
-    io::ErrorKind,
+    io::{self, ErrorKind},
     os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -45,7 +45,13 @@ pub fn writable_target(path: &Path) -> Result<PathBuf, SafeFsError> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let open = |error| SafeFsError::io("open", folder, error);
+    let open = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => {
+            let told = io::Error::new(ErrorKind::NotFound, "there is no such folder");
+            SafeFsError::io("open", folder, told)
+        }
+        _ => SafeFsError::io("open", folder, error),
+    };
     let folder = fs_err::canonicalize(folder).map_err(open)?;
     check_writable(&folder)?;
     Ok(folder.join(name))

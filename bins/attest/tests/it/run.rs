@@ -160,6 +160,42 @@ fn a_pattern_as_a_declared_path_is_told_to_be_literal() {
 }
 
 #[test]
+fn a_key_and_a_folder_that_are_not_there_are_told_with_what_to_do() {
+    let bed = Bed::new();
+    bed.attest(&["init"]).expect(0);
+    for args in [
+        &["run", "--sign", "--key", "me"][..],
+        &["keys", "export", "me"],
+    ] {
+        bed.attest(args).expect(2).says("hint: `attest keys list`");
+    }
+    for name in ["a", "b"] {
+        bed.attest(&["keys", "generate", "--name", name]).expect(0);
+    }
+    bed.attest(&["run", "--sign"])
+        .expect(2)
+        .says("hint: `attest keys list`");
+    let ran = bed.attest(&["run", "--receipt", "new/x.yaml"]).expect(2);
+    ran.says("`new`").says("because: there is no such folder");
+}
+
+#[test]
+fn the_place_of_a_receipt_stands_on_a_line_of_its_own() {
+    let bed = Bed::new();
+    for (script, before) in [
+        ("printf x >&2", "x\n"),
+        ("echo x >&2", "x\n"),
+        ("echo x", ""),
+    ] {
+        let wrapped = ["run", "--wrap", "--name", "a", "--", "sh", "-c", script];
+        let err = bed.attest(&wrapped).expect(0).err;
+        let at = err.find("attest: receipt written").unwrap();
+        let said = err[..at].rsplit("string only\n").next().unwrap();
+        assert_eq!(said, before, "{err}");
+    }
+}
+
+#[test]
 fn a_receipt_is_no_pipeline() {
     let bed = Bed::with_vectors();
     std::fs::create_dir_all(bed.path(".attest")).unwrap();

@@ -152,7 +152,7 @@ impl Run {
                 capsule::run(workspace, &loaded, command, &client, &wrapper, tap, &cancel).await
             })
         })?;
-        let code = ran.map_err(refused)?;
+        let code = ran.done.map_err(refused)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
     }
 }

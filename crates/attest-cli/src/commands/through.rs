@@ -4,6 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 pub(super) fn pass<R>(
     ui: &Ui,
     work: impl FnOnce(&dyn Observer) -> Result<R, CliError>,
-) -> Result<R, CliError> {
+) -> Result<Passed<R>, CliError> {
+    let open_line = AtomicBool::new(false);
     let through = Through::default();
     let show_out = |turn: Turn<Vec<u8>>| match turn {
         Turn::Show(bytes) => write(io::stdout(), &bytes),
@@ -31,7 +33,12 @@ pub(super) fn pass<R>(
     };
     let show_err = |turn: Turn<Said>| {
         match turn {
-            Turn::Show(Said::Bytes(bytes)) => return write(io::stderr(), &bytes),
+            Turn::Show(Said::Bytes(bytes)) => {
+                if let Some(last) = bytes.last() {
+                    open_line.store(*last != b'\n', Ordering::Relaxed);
+                }
+                return write(io::stderr(), &bytes);
+            }
             Turn::Show(Said::Warning(message)) => ui.warn(visible(&message)),
             Turn::Show(Said::Status(message)) => ui.status(visible(&message)),
             Turn::Idle => {}
@@ -40,7 +47,18 @@ pub(super) fn pass<R>(
     };
     let Through { out, err } = &through;
     let work = || work(&through);
-    out.shown(IDLE, show_out, || err.shown(IDLE, show_err, work))
+    let done = out.shown(IDLE, show_out, || err.shown(IDLE, show_err, work))?;
+    Ok(Passed {
+        done,
+        open_line: open_line.load(Ordering::Relaxed),
+    })
+}
+
+/// What the work came to.
+pub(super) struct Passed<R> {
+    pub(super) done: R,
+    /// The command's last line on standard error has no end.
+    pub(super) open_line: bool,
 }
 
 enum Said {

@@ -15,6 +15,7 @@ use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptio
 use attest_receipt::receipt::{Receipt, StepResult};
 use attest_receipt::time::Time;
 use cli_shell::{CliError, Format, Ui, exit, visible_bytes};
+use keys::KeysError;
 use process_tree::Wrapper;
 use safe_fs::SafeFsError;
 use serde::Serialize;
@@ -24,6 +25,7 @@ use tree_manifest::ManifestError;
 use super::until_done::block_on;
 use super::{Run, collisions, live};
 use crate::answer::also_unread;
+use crate::places::keys_hint;
 use crate::signing::KeyChoice;
 
 const PIPELINE: &str = "attest.yaml";
@@ -256,6 +258,7 @@ pub(crate) fn failed(error: RunError) -> CliError {
         RunError::ReceiptTooLong { .. } => Some(
             "a receipt holds each step's outputs and a line for each file that is made: record less with `--record-output`, or declare an archive of the files instead",
         ),
+        RunError::Key(source) => source.downcast_ref::<KeysError>().and_then(keys_hint),
         RunError::Missing { problem, .. } => missing_hint(problem),
         RunError::InputsChanged { .. } => {
             Some("declare what the step writes as an output, in another place than its inputs")

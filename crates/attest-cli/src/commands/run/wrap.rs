@@ -73,16 +73,18 @@ pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCod
         now: || Time::from(cli_shell::clock::now()),
         cancel: CancellationToken::new(),
     };
-    let mut outcome = pass(ui, |through| {
+    let passed = pass(ui, |through| {
         block_on(INTERRUPTED, &options.cancel, async {
             wrap::run(&options, through, &mut NoHooks).await
         })
     })?;
+    let mut outcome = passed.done;
     if let (Some(error), None) = (signing.unstamped(), &outcome.failure) {
         let error = error.messages().join(": ");
         outcome.failure = Some(RunError::Unstamped(error.into()).into());
     }
-    tell(ui, wrapped.report.as_ref(), outcome, secrets)
+    let start = if passed.open_line { "\n" } else { "" };
+    tell(ui, wrapped.report.as_ref(), outcome, secrets, start)
 }
 
 fn state(arguments: &Run, workspace: &std::path::Path) -> State {
@@ -96,11 +98,12 @@ fn tell(
     report: Option<&PathBuf>,
     outcome: WrapOutcome,
     secrets: &Secrets,
+    start: &str,
 ) -> Result<ExitCode, CliError> {
     let say = |error: CliError| ui.error(&short(hidden(error, secrets)));
     if let Some(path) = &outcome.path {
         let path = visible_bytes(path.as_os_str().as_bytes());
-        ui.status(format_args!("attest: receipt written to {path}"));
+        ui.status(format_args!("{start}attest: receipt written to {path}"));
     }
     let mut code = outcome.exit_code();
     let written = report.map_or(Ok(()), |path| outcome.report().write(path));
