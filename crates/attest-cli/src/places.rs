@@ -101,9 +101,10 @@ pub(crate) fn key_dir(workspace: &Path) -> KeyDir {
 pub(crate) fn keys_hint(error: &KeysError) -> Option<&'static str> {
     match error {
         KeysError::SeveralKeys => Some("`attest keys list` shows their ids"),
-        KeysError::Key { source, .. } if matches!(source, KeyError::Id) => {
-            Some("`attest keys list` shows the ids that there are")
-        }
+        KeysError::Key {
+            source: KeyError::Id,
+            ..
+        } => Some("`attest keys list` shows the ids that there are"),
         KeysError::UnknownKey(_) | KeysError::NoPrivateKey { .. } => {
             Some("`attest keys list` shows what there is")
         }

@@ -81,7 +81,7 @@ fn what_is_no_file_is_refused_and_a_link_leads_to_one(command: &str) {
             "`dangling` is a symbolic link that leads nowhere",
         ),
         ("folder", "`folder` is a folder, and only a regular file"),
-        ("absent/file", "No such file"),
+        ("absent/file", "there is no such folder"),
         ("file/file", "Not a directory"),
     ] {
         let ran = named.write(command, file).expect(2).says(what);
