@@ -74,12 +74,18 @@ async fn binary_messages_and_messages_over_1_mib_end_the_connection() {
             .1,
         result("HELLO")
     );
-    slot.say(format!(
-        "{lease}{}",
-        " ".repeat((1 << 20) + 1 - lease.len())
-    ))
-    .await;
-    assert_eq!(slot.ended().await, Some(1009));
+    let padding = " ".repeat((1 << 20) + 1 - lease.len());
+    let sent = slot
+        .socket
+        .send(Message::Text(format!("{lease}{padding}").into()))
+        .await;
+    let ended = slot.ended().await;
+    // The Worker refuses the length that the header says, and reads on for no longer than a moment:
+    // whoever is slower than that in writing the rest may find a reset in place of the code.
+    assert!(
+        ended == Some(1009) || (sent.is_err() && ended.is_none()),
+        "{sent:?} {ended:?}"
+    );
     gate.accept().await;
 }
 
