@@ -56,7 +56,7 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("forge-codex-plugin", "bins/forge-codex-plugin"),
     ("strict conformance", "crates/conformance/src/strict"),
     ("attest", "bins/attest"),
-    ("attest-plugin-host", "crates/attest-plugin-host"),
+    ("attest-plugin-host", "docs/protocols/attest-plugin-1.md"),
     ("agent-plugin", "crates/agent-plugin"),
     ("plugin-archive", "crates/plugin-archive"),
     ("backplane-client", "crates/backplane-client"),
