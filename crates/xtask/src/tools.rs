@@ -33,6 +33,11 @@ const PROGRAMS: &[Program] = &[
         "strace",
         "the system calls of `attest verify` are traced",
     ),
+    (
+        "jq",
+        "jq",
+        "the minimal plugin of attest-plugin/1 is a shell script",
+    ),
 ];
 
 /// What the flake is checked with; without root it is not.
