@@ -1,15 +1,14 @@
 //! The git commit of a workspace, asked of git without letting the repository run anything.
 //!
-//! What a repository's configuration or attributes could start (file system monitors, hooks,
-//! filters, helpers of transports) is shut by configuration that wins over every file; filters
-//! have names of the repository's own, so its configuration is listed first, which starts nothing.
+//! What a repository's configuration could start is shut as [`git_safety`] says; filters have
+//! names of the repository's own, so its configuration is listed first, which starts nothing.
 //! Outside a checkout no process is started at all.
 
 mod address;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,41 +24,10 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const CONFIG_BYTES: u64 = 1 << 20;
 /// The heads of a status come first; whatever follows only says that there is something.
 const STATUS_BYTES: u64 = 16 << 10;
+/// The setting by which git shows that it hears variables.
+const HEARD: &str = "attest.heard";
 /// A pointer file (`.git` of a linked work tree or submodule) that is longer is none.
 const POINTER_BYTES: u64 = 16 << 10;
-
-/// Configuration that wins over every file.
-const CONFIG: &[&str] = &[
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.untrackedCache=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
-    "core.quotePath=true",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "submodule.recurse=false",
-    "log.showSignature=false",
-    "protocol.allow=never",
-];
-
-/// The whole environment of git beside `PATH` and the overridden filters.
-const ENVIRONMENT: &[(&str, &str)] = &[
-    ("HOME", "/dev/null"),
-    ("XDG_CONFIG_HOME", "/dev/null"),
-    ("LC_ALL", "C"),
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_SYSTEM", "/dev/null"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_ATTR_NOSYSTEM", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_EDITOR", "false"),
-    ("GIT_ASKPASS", "false"),
-    ("SSH_ASKPASS", "false"),
-];
 
 /// Returns the commit, branch and address of the checkout that holds `workspace`.
 ///
@@ -73,8 +41,15 @@ pub async fn probe(
 ) -> Option<Source> {
     let top = checkout(workspace)?;
     let git = Git::find(top, search_path?)?;
-    let config = git.run(&["config", "--list", "-z"], &[], CONFIG_BYTES, cancel);
+    // Filters are emptied by variables, which a git before 2.31 does not hear: it must say a word
+    // back that no repository can know.
+    let word = uuid::Uuid::new_v4().simple().to_string();
+    let heard = variables(vec![(HEARD.into(), &word)]);
+    let config = git.run(&["config", "--list", "-z"], &heard, CONFIG_BYTES, cancel);
     let config = config.await.and_then(Answer::whole)?;
+    if value(&config, HEARD.as_bytes()) != Some(word.as_bytes()) {
+        return None;
+    }
     let overridden = without_filters(&config);
     let status = git.run(
         &[
@@ -148,18 +123,9 @@ impl Answer {
 impl Git {
     /// Takes git from an absolute entry of the path: a relative one would be the workspace's.
     fn find(top: PathBuf, search_path: &OsStr) -> Option<Self> {
-        let absolute = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
-        let folders: Vec<PathBuf> = absolute.collect();
-        let program = folders
-            .iter()
-            .map(|folder| folder.join("git"))
-            .find(|program| {
-                fs_err::metadata(program)
-                    .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-            })?;
         Some(Self {
-            program,
-            search_path: std::env::join_paths(&folders).ok()?,
+            program: git_safety::find(search_path)?,
+            search_path: git_safety::absolute_entries(search_path),
             top,
         })
     }
@@ -172,17 +138,14 @@ impl Git {
         bytes: u64,
         cancel: &CancellationToken,
     ) -> Option<Answer> {
-        let mut argv: Vec<OsString> = vec![self.program.clone().into(), "--no-pager".into()];
-        for setting in CONFIG {
-            argv.extend(["-c".into(), (*setting).into()]);
-        }
+        let mut argv = git_safety::command_line(&self.program, None::<&str>);
         let mut folder = OsString::from("--git-dir=");
         folder.push(self.top.join(".git"));
         argv.push(folder);
         argv.extend(arguments.iter().map(Into::into));
         let spec = Spec::new(argv)
             .env([("PATH", self.search_path.clone())])
-            .env(ENVIRONMENT.iter().copied())
+            .env(git_safety::ENVIRONMENT.iter().copied())
             .env(environment.iter().cloned())
             .cwd(&self.top);
         match capture_direct(spec, Capture::new(TIMEOUT, bytes), cancel).await {
@@ -262,6 +225,11 @@ fn without_filters(config: &[u8]) -> Vec<(OsString, OsString)> {
             settings.push((name, value));
         }
     }
+    variables(settings)
+}
+
+/// Settings as variables of the environment, where names may hold any character.
+fn variables(settings: Vec<(OsString, &str)>) -> Vec<(OsString, OsString)> {
     let mut environment = vec![("GIT_CONFIG_COUNT".into(), settings.len().to_string().into())];
     for (number, (name, value)) in settings.into_iter().enumerate() {
         environment.push((format!("GIT_CONFIG_KEY_{number}").into(), name));

@@ -15,15 +15,7 @@ use crate::error::DemoError;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const OUTPUT_BYTES: u64 = 16 * 1024 * 1024;
 
-const ENVIRONMENT: [(&str, &str); 12] = [
-    ("HOME", "/dev/null"),
-    ("LC_ALL", "C"),
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_NO_LAZY_FETCH", "1"),
+const AUTHOR: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "Forge Demo"),
     ("GIT_AUTHOR_EMAIL", "demo@example.invalid"),
     ("GIT_COMMITTER_NAME", "Forge Demo"),
@@ -32,18 +24,16 @@ const ENVIRONMENT: [(&str, &str); 12] = [
 
 /// Runs git in a folder and returns what it printed, without the last line end.
 pub(crate) async fn git(folder: &Path, words: &[&str]) -> Result<String, DemoError> {
-    let mut argv: Vec<OsString> = ["git", "--no-pager", "-c", "core.fsmonitor=false", "-c"]
-        .map(OsString::from)
-        .to_vec();
-    argv.extend(["core.hooksPath=/dev/null".into(), "-c".into()]);
     // The user named this very folder, so its owner may be somebody else.
     let mut safe = OsString::from("safe.directory=");
     safe.push(folder);
-    argv.push(safe);
+    let mut argv = git_safety::command_line(Path::new("git"), [safe]);
     argv.extend(words.iter().map(OsString::from));
+    let search_path = env::var_os("PATH").unwrap_or_default();
     let spec = Spec::new(argv)
-        .env(env::pick(["PATH"]))
-        .env(ENVIRONMENT)
+        .env([("PATH", git_safety::absolute_entries(&search_path))])
+        .env(git_safety::ENVIRONMENT.iter().copied())
+        .env(AUTHOR)
         .cwd(folder);
     let command = words.first().copied().unwrap_or_default().to_owned();
     let captured = capture_direct(

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,29 +18,18 @@ const OLDEST: (&str, [u32; 2]) = ("2.32", [2, 32]);
 /// How much of git's stderr an error quotes.
 const QUOTED_BYTES: usize = 2048;
 
-/// Configuration that wins over every file. A repository's own configuration cannot name a
-/// program that is run by the commands used here.
+/// What the private git directories need beside [`git_safety::SETTINGS`]. A repository's own
+/// configuration cannot name a program that is run by the commands used here.
 const CONFIG: &[&str] = &[
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.untrackedCache=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
     "core.safecrlf=false",
-    "core.quotePath=true",
     "core.splitIndex=false",
     "core.sparseCheckout=false",
     "core.symlinks=true",
     "core.fileMode=true",
     "index.version=2",
     "index.sparse=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
     "commit.gpgSign=false",
-    "submodule.recurse=false",
     "advice.addEmbeddedRepo=false",
-    "log.showSignature=false",
-    "protocol.allow=never",
     // Large files go into packs at once, a piece at a time, so that they need no memory; the
     // repository's own repacking compresses them better.
     "core.bigFileThreshold=32m",
@@ -80,12 +68,12 @@ pub struct Git {
 }
 
 impl Git {
-    /// Uses the program at an absolute path. `search_path` becomes git's `PATH`, the only
-    /// variable of the caller's environment that git sees.
-    pub fn new(program: impl Into<PathBuf>, search_path: impl Into<OsString>) -> Self {
+    /// Uses the program at an absolute path. The absolute entries of `search_path` become git's
+    /// `PATH`, the only variable of the caller's environment that git sees.
+    pub fn new(program: impl Into<PathBuf>, search_path: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.into(),
-            search_path: search_path.into(),
+            search_path: git_safety::absolute_entries(search_path.as_ref()),
             limits: GitLimits::default(),
             cancel: CancellationToken::new(),
         }
@@ -97,13 +85,7 @@ impl Git {
     ///
     /// [`GitError::GitNotFound`].
     pub fn find(search_path: &OsStr) -> Result<Self, GitError> {
-        std::env::split_paths(search_path)
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join("git"))
-            .find(|program| {
-                fs_err::metadata(program)
-                    .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-            })
+        git_safety::find(search_path)
             .map(|program| Self::new(program, search_path))
             .ok_or_else(|| GitError::GitNotFound {
                 path: visible_bytes(search_path.as_encoded_bytes()),
@@ -193,14 +175,8 @@ impl Git {
     }
 
     fn spec(&self, call: Call) -> Spec {
-        let mut argv: Vec<OsString> = vec![self.program.clone().into(), "--no-pager".into()];
-        for value in CONFIG
-            .iter()
-            .map(|value| OsString::from(*value))
-            .chain(call.config)
-        {
-            argv.extend(["-c".into(), value]);
-        }
+        let further = CONFIG.iter().map(|value| OsString::from(*value));
+        let mut argv = git_safety::command_line(&self.program, further.chain(call.config));
         if let Some(git_dir) = call.git_dir {
             argv.push(joined("--git-dir=", &git_dir));
         }
@@ -211,31 +187,12 @@ impl Git {
         argv.extend(call.arguments);
         Spec::new(argv)
             .env([("PATH", self.search_path.clone())])
-            .env(ENVIRONMENT.iter().copied())
+            .env(git_safety::ENVIRONMENT.iter().copied())
             .env(call.env)
             // Nothing is looked up relative to here, and it cannot be replaced by a plugin.
             .cwd("/")
     }
 }
-
-/// The whole environment of git beside `PATH`.
-const ENVIRONMENT: &[(&str, &str)] = &[
-    ("HOME", "/dev/null"),
-    ("XDG_CONFIG_HOME", "/dev/null"),
-    ("LC_ALL", "C"),
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_SYSTEM", "/dev/null"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_ATTR_NOSYSTEM", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_LITERAL_PATHSPECS", "1"),
-    ("GIT_EDITOR", "false"),
-    ("GIT_ASKPASS", "false"),
-    ("SSH_ASKPASS", "false"),
-];
 
 /// One run of git.
 #[derive(Debug)]

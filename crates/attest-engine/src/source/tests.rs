@@ -1,5 +1,7 @@
 //! Checkouts made by the real git, hostile ones among them.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 /// A folder with a repository made by git itself.
@@ -211,6 +213,37 @@ async fn a_hostile_repository_runs_nothing() {
     fs_err::write(path.join("file"), "two\n").unwrap();
     git(path, &["-c", "core.fsmonitor=false", "add", "file"]).await;
     assert!(mark.exists(), "the trap works");
+}
+
+/// The real git under a script that takes settings out of its environment, as a git before 2.31
+/// that knows of none: the repository's filters would run there.
+#[tokio::test]
+async fn a_git_that_hears_no_settings_in_its_environment_is_not_asked_for_a_status() {
+    let fixture = Fixture::new().await;
+    let name = fixture.path().join("mark");
+    let filter = format!(": > '{}'; cat", name.display());
+    git(fixture.path(), &["config", "filter.f.clean", &filter]).await;
+    fs_err::write(fixture.path().join(".gitattributes"), "* filter=f\n").unwrap();
+    fs_err::write(fixture.path().join("file"), "two\n").unwrap();
+    let real = git_safety::find(&search_path()).unwrap();
+    let tools = tempfile::tempdir().unwrap();
+    let stand_in = |words: &str| {
+        let script = format!("#!/bin/sh\n{words} exec '{}' \"$@\"\n", real.display());
+        fs_err::write(tools.path().join("git"), script).unwrap();
+        let mode = std::fs::Permissions::from_mode(0o755);
+        fs_err::set_permissions(tools.path().join("git"), mode).unwrap();
+    };
+    let mut path = tools.path().as_os_str().to_owned();
+    path.push(":");
+    path.push(search_path());
+    let cancel = CancellationToken::new();
+    stand_in("unset GIT_CONFIG_COUNT;");
+    assert_eq!(probe(fixture.path(), Some(&path), &cancel).await, None);
+    assert!(!name.exists(), "a filter of the repository was run");
+    stand_in("");
+    let source = probe(fixture.path(), Some(&path), &cancel).await;
+    assert!(source.unwrap().tracked_dirty, "the stand-in itself works");
+    assert!(!name.exists());
 }
 
 #[tokio::test]

@@ -237,9 +237,5 @@ fn git(configured: Option<&HostPath>) -> Result<PathBuf, WorkerError> {
         return Ok(path.as_path().to_owned());
     }
     let search = cli_shell::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&search)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("git"))
-        .find(|candidate| executable("git", candidate).is_ok())
-        .ok_or(WorkerError::NoGit)
+    git_safety::find(&search).ok_or(WorkerError::NoGit)
 }
