@@ -28,3 +28,5 @@ mod stamps;
 mod time;
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod weak_points;

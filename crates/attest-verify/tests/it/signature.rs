@@ -14,26 +14,9 @@ use crate::common::{
     SIGNED, check, fails, judge, key, options, other_key, passes, public, receipt, signed,
     signed_by, step, trusting, usual, vector, vector_trust,
 };
+use crate::weak_points::WEAK;
 
 const UNVERIFIED: &str = "Ed25519 signature does not verify against signer_public_key";
-
-/// The eight points of small order, then spellings of them that are not canonical.
-const SMALL: [&str; 14] = [
-    "0100000000000000000000000000000000000000000000000000000000000000",
-    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    "0000000000000000000000000000000000000000000000000000000000000000",
-    "0000000000000000000000000000000000000000000000000000000000000080",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-    "0100000000000000000000000000000000000000000000000000000000000080",
-    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-];
 
 /// The order of the group, little-endian.
 const ORDER: [u8; 32] = [
@@ -180,7 +163,7 @@ fn forged(point: &str) -> Option<Receipt> {
     for duration in 0..64 {
         forgery.total_duration_secs = duration;
         let message = forgery.signing_bytes();
-        for nonce in SMALL {
+        for nonce in WEAK {
             let signature = [bytes_32(nonce), [0; 32]].concat();
             let signature: [u8; 64] = signature.try_into().unwrap();
             if lax
@@ -198,7 +181,7 @@ fn forged(point: &str) -> Option<Receipt> {
 #[test]
 fn a15_keys_of_small_order_sign_nothing_though_the_lax_equation_holds() {
     let mut found = 0;
-    for point in SMALL {
+    for point in WEAK {
         let Some(forgery) = forged(point) else {
             continue;
         };
@@ -218,7 +201,7 @@ fn a15_a_nonce_of_small_order_signs_nothing_even_with_the_trusted_key() {
     let key = key();
     let mut signed = receipt();
     let message = signed.signing_bytes();
-    let identity = CompressedEdwardsY(bytes_32(SMALL[0]));
+    let identity = CompressedEdwardsY(bytes_32(WEAK[0]));
     let public_bytes = key.verifying_key().to_bytes();
     let hash = Sha512::new()
         .chain_update(identity.as_bytes())
@@ -240,7 +223,7 @@ fn a15_a_nonce_of_small_order_signs_nothing_even_with_the_trusted_key() {
     signed.signature = Some(hex(&signature));
     signed.signer_public_key = Some(public(&key).hex());
     fails(&usual(&signed), CheckName::Signature, UNVERIFIED);
-    for point in SMALL {
+    for point in WEAK {
         let mut swapped = signed.clone();
         swapped.signature = Some(format!("{point}{}", hex(&scalar.to_bytes())));
         fails(&usual(&swapped), CheckName::Signature, UNVERIFIED);
