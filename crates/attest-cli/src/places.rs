@@ -100,7 +100,7 @@ pub(crate) fn key_dir(workspace: &Path) -> KeyDir {
 /// Says what to do about an error with keys.
 pub(crate) fn keys_hint(error: &KeysError) -> Option<&'static str> {
     match error {
-        KeysError::SeveralKeys => Some("`attest keys list` shows their ids"),
+        KeysError::SeveralKeys { .. } => Some("`attest keys list` shows whose they are"),
         KeysError::Key {
             source: KeyError::Id,
             ..

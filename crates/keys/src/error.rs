@@ -47,8 +47,13 @@ pub enum KeysError {
         folder: PathBuf,
     },
     /// Which key to take is not for a program to guess.
-    #[error("multiple private keys, use --key")]
-    SeveralKeys,
+    #[error("multiple private keys, use --key: {}", listed(.ids, *.more))]
+    SeveralKeys {
+        /// The first of those that the policy trusts.
+        ids: Vec<KeyId>,
+        /// How many others it trusts.
+        more: usize,
+    },
     /// There are several, and the policy takes the signatures of none.
     #[error("none of the {count} private keys in `{folder}` is trusted by `{policy}`")]
     NoneTrusted {
@@ -175,5 +180,13 @@ impl KeysError {
 
     pub(crate) fn files(action: &'static str) -> impl FnOnce(SafeFsError) -> Self {
         move |source| Self::Files { action, source }
+    }
+}
+
+fn listed(ids: &[KeyId], more: usize) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    match more {
+        0 => ids.join(", "),
+        more => format!("{}, and {more} more", ids.join(", ")),
     }
 }

@@ -18,6 +18,8 @@ const LOOSE_PRIVATE: &str = "private.key";
 const LOOSE_PUBLIC: &str = "public.key";
 /// With more files than this nobody looks which of them counts.
 const MAX_KEYS: usize = 4096;
+/// Keys that an error names one by one.
+const TOLD: usize = 4;
 
 /// Where private keys lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,19 +156,26 @@ impl KeyDir {
         let store = trust.load()?;
         let entry = |id: &KeyId| store.policy().entry(id).map(|entry| entry.status);
         let ids = names.iter().filter_map(|name| id_in(name));
-        let mut trusted = ids.filter(|id| entry(id) == Some(KeyStatus::Trusted));
-        match (trusted.next(), trusted.next()) {
-            (Some(id), None) if names.len() <= MAX_KEYS => Ok(Chosen::Managed {
-                file: folder.join(file_name(&id)),
-                id,
+        let mut trusted: Vec<KeyId> = ids
+            .filter(|id| entry(id) == Some(KeyStatus::Trusted))
+            .collect();
+        match trusted.as_slice() {
+            [id] if names.len() <= MAX_KEYS => Ok(Chosen::Managed {
+                file: folder.join(file_name(id)),
+                id: *id,
                 others: names.len() - 1,
             }),
-            (None, _) if names.len() <= MAX_KEYS => Err(KeysError::NoneTrusted {
+            [] if names.len() <= MAX_KEYS => Err(KeysError::NoneTrusted {
                 count: names.len(),
                 folder: self.path.clone(),
                 policy: trust.policy_path(),
             }),
-            _ => Err(KeysError::SeveralKeys),
+            _ => {
+                trusted.sort_unstable();
+                let more = trusted.len().saturating_sub(TOLD);
+                trusted.truncate(TOLD);
+                Err(KeysError::SeveralKeys { ids: trusted, more })
+            }
         }
     }
 

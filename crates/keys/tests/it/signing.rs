@@ -201,6 +201,18 @@ fn a_link_and_another_owner_are_refused() {
 }
 
 #[test]
+fn of_many_keys_four_are_named_and_the_others_counted() {
+    let workspace = Workspace::new();
+    let mut ids: Vec<String> = (0..7).map(|_| workspace.generate().to_string()).collect();
+    ids.sort();
+    let expected = format!(
+        "multiple private keys, use --key: {}, and 3 more",
+        ids[..4].join(", ")
+    );
+    assert_eq!(words(&refused_early(&workspace, None)), expected);
+}
+
+#[test]
 fn the_key_is_the_one_asked_for_or_the_only_one() {
     let workspace = Workspace::new();
     let text = words(&refused_early(&workspace, None));
@@ -218,9 +230,11 @@ fn the_key_is_the_one_asked_for_or_the_only_one() {
         first
     );
     let second = workspace.generate();
+    let mut ids = [first.to_string(), second.to_string()];
+    ids.sort();
     assert_eq!(
         words(&refused_early(&workspace, None)),
-        "multiple private keys, use --key"
+        format!("multiple private keys, use --key: {}", ids.join(", "))
     );
     for id in [first, second] {
         let signer = workspace
