@@ -51,6 +51,36 @@ fn imported(bed: &Bed, file: &str, more: &[&str]) -> Ran {
     bed.attest(&args)
 }
 
+/// Both options are called `--format`: the global one stands before the command.
+#[test]
+fn the_global_format_counts_beside_the_one_of_the_statement() {
+    let bed = built();
+    let export = ["export", "--receipt", "receipt.yaml", "--format", "in-toto"];
+    let json = ["--format", "json"];
+    let refused = bed.attest(&[&json, &export[..]].concat()).expect(2);
+    assert_eq!(refused.says("--format json").out, "");
+    assert_eq!(exported(&bed, &["-o", "e"]).expect(0).out, "e\n");
+    let import = ["import", "e", "--format", "in-toto"];
+    let record = bed.attest(&[&json, &import[..]].concat()).expect(0).out;
+    assert_eq!(
+        record,
+        imported(&bed, "e", &["--report", "json"]).expect(0).out
+    );
+    assert_eq!(
+        serde_json::from_str::<Value>(&record).unwrap()["verdict"],
+        "pass"
+    );
+    let text = imported(&bed, "e", &[]).expect(0).out;
+    assert!(text.starts_with("e: pass\n"), "{text}");
+    // What a command says itself is nearer than what holds for all.
+    let both = [&json, &import[..], &["--report", "text"]].concat();
+    assert_eq!(bed.attest(&both).expect(0).out, text);
+    let behind = ["import", "e", "--format", "json"];
+    bed.attest(&behind)
+        .expect(2)
+        .says("goes before the command");
+}
+
 fn last(ran: &Ran) -> &str {
     ran.out.lines().last().unwrap_or_default()
 }
@@ -427,7 +457,7 @@ fn options_without_a_surface_are_refused_in_a_line() {
         ),
         (
             &["import", "s", "--format", "slsa"],
-            "the only format is `in-toto`",
+            "the only format of a statement is `in-toto`",
         ),
         (&["import", "s"], "--format"),
         (&["export", "--receipt", "receipt.yaml"], "--format"),

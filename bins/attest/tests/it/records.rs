@@ -137,7 +137,10 @@ fn receipts_and_what_is_made_of_them() {
         "-o",
         "e",
     ];
-    bed.attest(&export).expect(0);
+    let exported = [&["--format", "json"], &export[..]].concat();
+    let exported = parsed(&bed.attest(&exported).expect(0));
+    has("export", &exported);
+    assert_eq!(exported["statement"], "e");
     let import = ["import", "e", "--format", "in-toto", "--report", "json"];
     let import = parsed(&bed.attest(&import).expect(0));
     has("import --report json", &import);

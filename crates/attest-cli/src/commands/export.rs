@@ -13,10 +13,11 @@ use attest_receipt::receipt::{Artifact, ArtifactKind, Receipt};
 use attest_verify::signature_holds;
 use attest_verify::trust::PublicKey;
 use clap::Args;
-use cli_shell::{CliError, Format, Ui, exit, visible};
+use cli_shell::{CliError, Ui, exit, visible};
 use keys::{KeysError, Signer};
+use serde::Serialize;
 
-use super::format::in_toto;
+use super::format::StatementFormat;
 use super::run::version;
 use crate::delivered::Folder;
 use crate::guard::Guard;
@@ -35,9 +36,8 @@ pub struct Export {
     /// The receipt
     #[arg(long, value_name = "FILE")]
     receipt: PathBuf,
-    /// The format: `in-toto`, a Statement v1 with SLSA provenance v1 in a DSSE envelope
-    #[arg(id = "format", long = "format", value_name = "FORMAT", required = true, value_parser = in_toto)]
-    _format: Format,
+    #[command(flatten)]
+    _format: StatementFormat,
     /// Write the envelope to this file [default: standard output, as `-`]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -58,6 +58,12 @@ pub struct Export {
     identity_policy: Option<OsString>,
 }
 
+/// What `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Record {
+    statement: String,
+}
+
 impl Export {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         if self.identity_bundle.is_some() || self.identity_policy.is_some() {
@@ -65,6 +71,7 @@ impl Export {
                 "workflow identities are not part of this program",
             ));
         }
+        prerequisite::check(&[new_file::json_needs_a_file(ui, self.file().is_none())])?;
         let bytes = receipt_file::bytes(&self.receipt)?;
         let receipt = receipt_file::parse(&self.receipt, &bytes)?;
         let signer = self.signed_by(&receipt)?;
@@ -206,16 +213,19 @@ impl Export {
     }
 
     fn write(&self, ui: &Ui, envelope: &[u8]) -> Result<(), CliError> {
-        match self
-            .output
-            .as_deref()
-            .filter(|path| *path != Path::new("-"))
-        {
-            None => ui.raw(envelope),
-            Some(path) => {
-                new_file::write(path, envelope, "envelope", &self.guard())?;
-                ui.data(visible(&path.display().to_string()))
-            }
-        }
+        let Some(path) = self.file() else {
+            return ui.raw(envelope);
+        };
+        new_file::write(path, envelope, "envelope", &self.guard())?;
+        let record = Record {
+            statement: path.display().to_string(),
+        };
+        ui.record(&record, |record| visible(&record.statement))
+    }
+
+    /// The file to write, unless it is standard output.
+    fn file(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|path| !new_file::is_stdout(path))
     }
 }

@@ -14,7 +14,7 @@ use cli_shell::{CliError, Format, Ui, clock, exit, visible};
 use keys::load_trust;
 use safe_fs::SafeFsError;
 
-use super::format::in_toto;
+use super::format::StatementFormat;
 use crate::answer::also_unread;
 use crate::delivered::Folder;
 use crate::places::{Workspace, folder};
@@ -26,9 +26,8 @@ pub struct Import {
     /// The DSSE envelope
     #[arg(value_name = "STATEMENT")]
     statement: PathBuf,
-    /// The format: `in-toto`
-    #[arg(id = "format", long = "format", value_name = "FORMAT", required = true, value_parser = in_toto)]
-    _format: Format,
+    #[command(flatten)]
+    _format: StatementFormat,
     /// The trusted keys [default: .attest/trust in the workspace]
     #[arg(long, value_name = "DIR", value_parser = folder())]
     trust_store: Option<PathBuf>,
@@ -42,15 +41,9 @@ pub struct Import {
     /// Compare the files in this folder with those that the receipt lists
     #[arg(long, value_name = "DIR", value_parser = folder())]
     artifact_root: Option<PathBuf>,
-    /// How the result is written: `text` or `json`
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t,
-        hide_possible_values = true
-    )]
-    report: Report,
+    /// How the result is written: `text` or `json` [default: as the global `--format`]
+    #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
+    report: Option<Report>,
     #[command(flatten)]
     workspace: Workspace,
     #[arg(long, hide = true)]
@@ -58,10 +51,9 @@ pub struct Import {
 }
 
 /// How the result is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Report {
     /// For people
-    #[default]
     Text,
     /// One record, for programs
     Json,
@@ -126,12 +118,19 @@ impl Import {
         }
     }
 
+    fn as_json(&self, ui: &Ui) -> bool {
+        match self.report {
+            Some(report) => report == Report::Json,
+            None => ui.format() == Format::Json,
+        }
+    }
+
     fn name(&self) -> String {
         self.statement.display().to_string()
     }
 
     fn tell(&self, ui: &Ui, imported: &Imported) -> Result<(), CliError> {
-        if self.report == Report::Json {
+        if self.as_json(ui) {
             json_line(ui, &imported.to_json(&self.name()))?;
         } else {
             let mut lines = imported.text_lines(&self.name());
@@ -154,7 +153,7 @@ impl Import {
 
     /// Leaves a record for programs, and returns the error for people.
     fn give_up(&self, ui: &Ui, kind: &str, error: CliError) -> Result<CliError, CliError> {
-        if self.report == Report::Json {
+        if self.as_json(ui) {
             let detail = visible(&error.messages().join(": "));
             json_line(ui, &error_record(&self.name(), kind, &detail))?;
         }
