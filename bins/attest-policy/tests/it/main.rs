@@ -1,0 +1,1 @@
+//! The program as a core meets it.

@@ -1,0 +1,92 @@
+//! What a rule asks for, in words.
+
+use crate::pattern::Pattern;
+use crate::policy::{
+    CommandRule, DurationRule, EnvRule, Kind, OutputRule, Rule, Selector, StepRule,
+};
+use crate::shown::listed;
+
+/// Says what a rule asks for.
+pub(crate) fn says(rule: &Rule) -> String {
+    match &rule.kind {
+        Kind::Step(kind) => step(kind),
+        Kind::Command(kind) => command(kind),
+        Kind::Env(kind) => env(kind),
+        Kind::Output(kind) => output(kind),
+        Kind::Duration(kind) => duration(kind),
+    }
+}
+
+fn step(rule: &StepRule) -> String {
+    let required = all(&rule.required);
+    let order = if rule.ordered {
+        "; in this order: each needs those before it, directly or through others"
+    } else {
+        ""
+    };
+    format!(
+        "there are steps that match {required}, and they end well{order}{}",
+        unknown(rule.if_unknown)
+    )
+}
+
+fn command(rule: &CommandRule) -> String {
+    let mut parts = Vec::new();
+    if !rule.allow.is_empty() {
+        parts.push(format!(
+            "runs only {}, where no `*` stands for an operator of the shell",
+            all(&rule.allow)
+        ));
+    }
+    if !rule.deny.is_empty() {
+        parts.push(format!("never runs {}", all(&rule.deny)));
+    }
+    format!("{} {}", selected(&rule.steps), parts.join(" and "))
+}
+
+fn env(rule: &EnvRule) -> String {
+    format!(
+        "{} sets no variable that matches {}, by itself or through the pipeline",
+        selected(&rule.steps),
+        all(&rule.forbidden)
+    )
+}
+
+fn output(rule: &OutputRule) -> String {
+    format!(
+        "{} declares outputs that match {} and makes them{}",
+        selected(&rule.steps),
+        all(&rule.required),
+        unknown(rule.if_unknown)
+    )
+}
+
+fn duration(rule: &DurationRule) -> String {
+    let mut parts = Vec::new();
+    if let Some(secs) = rule.step_secs {
+        parts.push(format!("{} takes at most {secs} s", selected(&rule.steps)));
+    }
+    if let Some(secs) = rule.total_secs {
+        parts.push(format!("the run takes at most {secs} s"));
+    }
+    format!("{}{}", parts.join("; "), unknown(rule.if_unknown))
+}
+
+fn selected(steps: &Selector) -> String {
+    match steps {
+        Selector::Every => "every step".to_owned(),
+        Selector::Named(patterns) => format!("every step that matches {}", any(patterns)),
+    }
+}
+
+fn unknown(decision: attest_plugin_protocol::Decision) -> String {
+    format!("; where a receipt does not tell: {decision}")
+}
+
+fn all(patterns: &[Pattern]) -> String {
+    listed(patterns.iter().map(Pattern::as_str))
+}
+
+fn any(patterns: &[Pattern]) -> String {
+    all(patterns).replace("`, `", "` or `")
+}
