@@ -320,8 +320,8 @@ impl<'a> Prepared<'a> {
             });
         }
         if kept == Record::None {
-            executed.stdout = Recorded::bounded(String::new(), kept);
-            executed.stderr = Recorded::bounded(String::new(), kept);
+            executed.stdout = Recorded::default();
+            executed.stderr = Recorded::default();
         }
         Ok(executed)
     }

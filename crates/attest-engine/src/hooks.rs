@@ -4,7 +4,8 @@
 //! changes no fact. Requests come one at a time, in the order in which they happen:
 //! `pipeline_validate` once before any step, `step_pre` in topological order, `step_post` in the
 //! order in which steps end, `receipt_finalize` once before the signature. After anything but
-//! [`Verdict::Go`] nothing is asked any more and no further step starts.
+//! [`Verdict::Go`] nothing is asked any more and no further step starts. Whoever was asked is gone
+//! ([`Hooks::finish`]) before a key is loaded.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,8 +14,16 @@ use std::pin::Pin;
 
 use attest_receipt::receipt::{PluginRecord, Receipt, StepResult};
 
+use crate::output::Recorded;
+
+/// Most bytes of a stream that are told.
+const OUTPUT: usize = 64 * 1024;
+
 /// An answer on its way.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Verdict> + 'a>>;
+
+/// A farewell on its way.
+pub type Farewell<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Whether the run may go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +117,44 @@ pub struct BeforeStep<'a> {
     pub capsule_hash: Option<&'a str>,
     /// The run's pipeline hash.
     pub pipeline_hash: &'a str,
+    /// Whether its result was found in the cache; that very result is taken after a yes.
+    pub cache_hit: bool,
+}
+
+/// What is known once a step was recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct AfterStep<'a> {
+    /// Its result without its outputs; in a hermetic run without its duration, too.
+    pub result: &'a StepResult,
+    /// What it wrote, where [`Hooks::wants_output`].
+    pub output: Option<&'a StepOutput>,
+}
+
+/// The ends of what a step wrote, as they are kept: secrets are replaced, and no line says how much
+/// was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StepOutput {
+    /// The end of its standard output.
+    pub stdout: String,
+    /// The end of its standard error.
+    pub stderr: String,
+    /// Whether there was, or may have been, more of its standard output.
+    pub stdout_truncated: bool,
+    /// Whether there was, or may have been, more of its standard error.
+    pub stderr_truncated: bool,
+}
+
+impl StepOutput {
+    pub(crate) fn of(stdout: &Recorded, stderr: &Recorded) -> Self {
+        let (stdout, stdout_truncated) = stdout.tail(OUTPUT);
+        let (stderr, stderr_truncated) = stderr.tail(OUTPUT);
+        Self {
+            stdout: stdout.to_owned(),
+            stderr: stderr.to_owned(),
+            stdout_truncated,
+            stderr_truncated,
+        }
+    }
 }
 
 /// Who is asked. A cached result is asked about like any other.
@@ -117,11 +164,24 @@ pub trait Hooks {
     /// Asks before a step starts.
     fn step_pre<'a>(&'a mut self, facts: &'a BeforeStep<'a>) -> Answer<'a>;
     /// Tells what a step did.
-    fn step_post<'a>(&'a mut self, result: &'a StepResult) -> Answer<'a>;
-    /// Shows the receipt before the signature, without the records of those who are asked.
+    fn step_post<'a>(&'a mut self, facts: &'a AfterStep<'a>) -> Answer<'a>;
+    /// Shows the receipt before the signature, without the records of those who are asked. In a
+    /// hermetic run it holds no duration.
     fn receipt_finalize<'a>(&'a mut self, receipt: &'a Receipt) -> Answer<'a>;
     /// Returns what is recorded about everybody who was declared; none without any.
     fn records(&self) -> Option<Vec<PluginRecord>>;
+    /// Tells whether anybody wants to know what steps wrote.
+    fn wants_output(&self) -> bool {
+        false
+    }
+    /// Returns what each made of the build that has just ended, as if there had been no other, and
+    /// begins the next one. Only asked where a pipeline is built twice.
+    fn end_build(&mut self) -> Vec<PluginRecord> {
+        Vec::new()
+    }
+    /// Ends everybody who was asked; nobody is asked afterwards, and [`Hooks::records`] stays. May
+    /// be called again.
+    fn finish(&mut self) -> Farewell<'_>;
 }
 
 /// Nobody is asked.
@@ -137,7 +197,7 @@ impl Hooks for NoHooks {
         Box::pin(ready(Verdict::Go))
     }
 
-    fn step_post<'a>(&'a mut self, _result: &'a StepResult) -> Answer<'a> {
+    fn step_post<'a>(&'a mut self, _facts: &'a AfterStep<'a>) -> Answer<'a> {
         Box::pin(ready(Verdict::Go))
     }
 
@@ -147,5 +207,9 @@ impl Hooks for NoHooks {
 
     fn records(&self) -> Option<Vec<PluginRecord>> {
         None
+    }
+
+    fn finish(&mut self) -> Farewell<'_> {
+        Box::pin(ready(()))
     }
 }

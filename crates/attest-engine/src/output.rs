@@ -9,7 +9,7 @@ use std::pin::Pin;
 use attest_receipt::receipt::StepResult;
 
 pub(crate) use hiding::Hiding;
-pub use record::{Keeper, RECEIPT, Record, Recorded, fit};
+pub use record::{Keeper, RECEIPT, Record, Recorded, fit, recorded_tail};
 pub use secrets::{Redactor, SHORTEST, Secrets};
 
 /// One of the two outputs of a command.

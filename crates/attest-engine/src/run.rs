@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! checks ─ lock ─ plan ─ commit ─ pipeline_validate
-//!   └ per step: inputs hashed ─ step_pre ─ cache or command ─ inputs again ─ outputs ─ step_post
-//! receipt ─ receipt_finalize ─ key loaded ─ events signed and written ─ receipt signed and written
+//!   └ per step: inputs hashed ─ cache ─ step_pre ─ command ─ inputs again ─ outputs ─ step_post
+//! receipt ─ receipt_finalize ─ hooks end ─ key loaded ─ events signed and written ─ receipt signed and written
 //! ```
 //!
 //! A run either ends with a receipt that says all that happened, or leaves none.
@@ -30,4 +30,5 @@ pub use error::RunError;
 pub use options::{Environment, Execution, LoadKey, Place, RunOptions, SigningKey};
 pub use outcome::{RunOutcome, Skipped};
 pub use pipeline::pipeline;
+pub(crate) use pipeline::{build, farewell, records};
 pub use plan::{HERMETIC, secrets};

@@ -12,16 +12,16 @@ use std::os::unix::ffi::OsStrExt;
 
 use attest_receipt::manifest::Manifest;
 use attest_receipt::pipeline::{wrapped_command, wrapped_hash};
-use attest_receipt::receipt::Source;
+use attest_receipt::receipt::{Source, StepResult};
 use attest_receipt::time::Time;
 use process_tree::{StartError, Wrapper};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tree_manifest::ManifestError;
 
-use crate::hooks::{BeforeStep, Hooks, PipelineFacts, StepFacts, Verdict};
+use crate::hooks::{AfterStep, BeforeStep, Hooks, PipelineFacts, StepFacts, StepOutput, Verdict};
 use crate::layout::State;
-use crate::output::{Hiding, Observer, Record, Secrets};
+use crate::output::{Hiding, Observer, Record, Recorded, Secrets};
 use crate::run::{self, Changes, Closing, Draft, Environment, LoadKey, Place, RunError};
 use crate::source;
 use crate::step::{self, Command, End, Executed, Input, StepError, Tap};
@@ -171,10 +171,12 @@ impl<'a> Wrap<'a> {
                 command_hash: &self.command_hash,
                 capsule_hash: None,
                 pipeline_hash: &self.pipeline_hash,
+                cache_hit: false,
             };
             self.ask(hooks.step_pre(&facts)).await?;
         }
-        let executed = self.execute().await?;
+        let wants_output = hooks.wants_output();
+        let mut executed = self.execute(wants_output).await?;
         let code = code(executed.end);
         outcome.code = Some(code);
         let after = self.hash_inputs().await?;
@@ -182,8 +184,12 @@ impl<'a> Wrap<'a> {
             return Err(Failure::InputsChanged(Changes::between(&inputs, &after)));
         }
         let outputs = self.hash_outputs().await?;
-        self.conclude(&before, executed, code, &outputs, hooks, outcome)
-            .await
+        let output = wants_output.then(|| StepOutput::of(&executed.stdout, &executed.stderr));
+        if options.record == Record::None {
+            (executed.stdout, executed.stderr) = (Recorded::default(), Recorded::default());
+        }
+        let draft = self.assemble(&before, executed, code, &outputs);
+        self.conclude(draft, output, hooks, outcome).await
     }
 
     /// Refuses what could not end well, before the command starts.
@@ -255,7 +261,7 @@ impl<'a> Wrap<'a> {
         }
     }
 
-    async fn execute(&self) -> Result<Executed, Failure> {
+    async fn execute(&self, wants_output: bool) -> Result<Executed, Failure> {
         let options = self.options;
         let variables = options.environment.0.iter();
         let command = Command {
@@ -272,7 +278,11 @@ impl<'a> Wrap<'a> {
             step: &options.name,
             observer: self.observer,
             secrets: self.secrets,
-            record: options.record,
+            record: match options.record {
+                // Hooks are told what the command wrote also where the receipt is not.
+                Record::None if wants_output => Record::Tail,
+                record => record,
+            },
         };
         self.observer.started(&options.name);
         step::execute(&options.wrapper, command, tap, &options.cancel)
@@ -287,27 +297,41 @@ impl<'a> Wrap<'a> {
             })
     }
 
-    /// Assembles the receipt, has it judged, and writes it. A judgement against it is recorded and
-    /// does not keep it from being written.
+    /// Has the receipt judged, and writes it. A judgement against it is recorded and does not keep
+    /// it from being written.
     async fn conclude(
         &self,
-        before: &Before,
-        executed: Executed,
-        code: i32,
-        outputs: &Manifest,
+        draft: Draft,
+        output: Option<StepOutput>,
         hooks: &mut dyn Hooks,
         outcome: &mut WrapOutcome,
     ) -> Result<(), Failure> {
         let options = self.options;
-        let (mut receipt, events) = self.assemble(before, executed, code, outputs);
+        let Draft {
+            mut receipt,
+            events,
+        } = draft;
         if let Some(result) = receipt.steps.first() {
             self.observer.ended(result);
-            outcome.failure = self.ask(hooks.step_post(result)).await.err();
+            // What nobody may read in a receipt is not shown to anybody either.
+            run::gate::shown(self.secrets, &receipt)?;
+            let bare = StepResult {
+                stdout: String::new(),
+                stderr: String::new(),
+                ..result.clone()
+            };
+            let facts = AfterStep {
+                result: &bare,
+                output: output.as_ref(),
+            };
+            outcome.failure = self.ask(hooks.step_post(&facts)).await.err();
         }
         self.judge(&mut receipt, hooks, outcome).await;
         if let Some(Failure::Cancelled) = outcome.failure {
             return Ok(());
         }
+        // Nobody who was asked is there when a key is.
+        self.unless_cancelled(hooks.finish()).await?;
         let closing = Closing {
             state: &options.state,
             place: &options.place,
@@ -324,13 +348,17 @@ impl<'a> Wrap<'a> {
     }
 
     async fn ask(&self, answer: impl Future<Output = Verdict>) -> Result<(), Failure> {
+        match self.unless_cancelled(answer).await? {
+            Verdict::Go => Ok(()),
+            Verdict::Stop(stop) => Err(Failure::Stopped(stop)),
+        }
+    }
+
+    async fn unless_cancelled<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
             () = self.options.cancel.cancelled() => Err(Failure::Cancelled),
-            verdict = answer => match verdict {
-                Verdict::Go => Ok(()),
-                Verdict::Stop(stop) => Err(Failure::Stopped(stop)),
-            },
+            answer = answer => Ok(answer),
         }
     }
 

@@ -9,8 +9,8 @@ const FULL: usize = 4 * 1024 * 1024;
 /// Most bytes that the outputs of all steps may take in a receipt, as they are stored there.
 pub const RECEIPT: usize = 12 * 1024 * 1024;
 
-/// Longest marker.
-const MARKER: usize = "[18446744073709551615 bytes cut by attest]\n".len();
+/// What stands between the number of bytes that are gone and those that are left.
+const MARKER: &str = " bytes cut by attest]\n";
 
 /// How much of each stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,23 +45,25 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Takes text that was kept before, with room for the marker that it may have.
+    /// Takes text that was kept before, perhaps with a line in front that says how much is gone.
     #[must_use]
-    pub fn bounded(text: String, record: Record) -> Self {
-        let mut recorded = Self { cut: 0, text };
-        let limit = match record {
-            Record::None => 0,
-            Record::Tail | Record::Full => record.limit() + MARKER,
-        };
-        let mut from = recorded.text.len().saturating_sub(limit);
-        while !recorded.text.is_char_boundary(from) {
-            from += 1;
+    pub fn bounded(text: &str, record: Record) -> Self {
+        if record == Record::None {
+            return Self::default();
         }
-        if record != Record::None {
-            recorded.cut = from as u64;
+        let (cut, text) = unmarked(text);
+        let (gone, text) = tail(text, record.limit());
+        Self {
+            cut: cut.saturating_add(gone as u64),
+            text: text.to_owned(),
         }
-        recorded.text.drain(..from);
-        recorded
+    }
+
+    /// Returns the end of the text, and whether anything before it is gone.
+    #[must_use]
+    pub fn tail(&self, limit: usize) -> (&str, bool) {
+        let (gone, text) = tail(&self.text, limit);
+        (text, gone > 0 || self.cut > 0)
     }
 
     /// Returns the text for the receipt, with a line in front that says how much is gone.
@@ -69,7 +71,7 @@ impl Recorded {
     pub fn into_text(self) -> String {
         match self.cut {
             0 => self.text,
-            cut => format!("[{cut} bytes cut by attest]\n{}", self.text),
+            cut => format!("[{cut}{MARKER}{}", self.text),
         }
     }
 
@@ -93,6 +95,35 @@ impl Recorded {
         self.cut += keep_from as u64;
         self.text.drain(..keep_from);
     }
+}
+
+/// Returns the end of text that a receipt holds. Where it does not fit, the line in front that says
+/// how much is gone goes as a whole.
+#[must_use]
+pub fn recorded_tail(text: &str, limit: usize) -> &str {
+    if text.len() <= limit {
+        return text;
+    }
+    tail(unmarked(text).1, limit).1
+}
+
+/// Tells how much is gone by the line in front of a text, and the text without that line.
+fn unmarked(text: &str) -> (u64, &str) {
+    let marked = text.strip_prefix('[').and_then(|text| {
+        let (count, text) = text.split_once(MARKER)?;
+        // Nothing but what `into_text` writes is taken for it.
+        let cut: u64 = count.parse().ok()?;
+        (cut > 0 && cut.to_string() == count).then_some((cut, text))
+    });
+    marked.unwrap_or((0, text))
+}
+
+/// Keeps the last whole characters that fit; tells how many bytes did not.
+fn tail(text: &str, limit: usize) -> (usize, &str) {
+    let from = text.len().saturating_sub(limit);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at));
+    let from = from.unwrap_or(text.len());
+    (from, text.get(from..).unwrap_or_default())
 }
 
 /// Cuts outputs until all of them together take at most so many bytes in a receipt; the first ones
@@ -281,7 +312,7 @@ mod tests {
 
     #[test]
     fn outputs_fit_alike_whoever_came_first() {
-        let output = |text: &str| Recorded::bounded(text.into(), Record::Tail);
+        let output = |text: &str| Recorded::bounded(text, Record::Tail);
         let texts = ["aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc"];
         let told = |outputs: [Recorded; 3]| outputs.map(Recorded::into_text);
         let mut at_once = texts.map(output);
@@ -307,18 +338,46 @@ mod tests {
 
     #[test]
     fn an_output_without_room_keeps_its_marker() {
-        let mut outputs = [Recorded::bounded("abc".into(), Record::Tail)];
+        let mut outputs = [Recorded::bounded("abc", Record::Tail)];
         fit(outputs.iter_mut(), 0);
         assert_eq!(outputs[0].clone().into_text(), "[3 bytes cut by attest]\n");
     }
 
     #[test]
     fn shrinking_counts_what_yaml_makes_of_it() {
-        let mut recorded = Recorded::bounded("ab\u{1}\ncd".into(), Record::Tail);
+        let mut recorded = Recorded::bounded("ab\u{1}\ncd", Record::Tail);
         assert_eq!(recorded.stored_size(), 22);
         recorded.shrink(22);
         assert_eq!(recorded.clone().into_text(), "ab\u{1}\ncd");
         recorded.shrink(11);
         assert_eq!(recorded.into_text(), "[3 bytes cut by attest]\n\ncd");
+    }
+
+    #[test]
+    fn text_that_was_kept_before_says_how_much_was_cut_then() {
+        let read = |text: &str| Recorded::bounded(text, Record::Tail);
+        let kept = read("[7 bytes cut by attest]\n[1 bytes cut by attest]\nabc");
+        assert_eq!(kept.tail(100), ("[1 bytes cut by attest]\nabc", true));
+        assert_eq!(kept.tail(2), ("bc", true));
+        assert_eq!(read("abc").tail(3), ("abc", false));
+        assert_eq!(read("xéy").tail(2), ("y", true));
+        for plain in [
+            "[0 bytes cut by attest]\nabc",
+            "[07 bytes cut by attest]\nabc",
+            "[+7 bytes cut by attest]\nabc",
+            "[7 bytes cut by attest]",
+            "x[7 bytes cut by attest]\n",
+        ] {
+            assert_eq!(read(plain).tail(100), (plain, false), "{plain}");
+        }
+        let long = format!("[7 bytes cut by attest]\nx{}", "y".repeat(TAIL));
+        let again = read(&long).into_text();
+        assert_eq!(
+            again,
+            format!("[8 bytes cut by attest]\n{}", "y".repeat(TAIL))
+        );
+        assert_eq!(recorded_tail(&again, TAIL), "y".repeat(TAIL));
+        assert_eq!(recorded_tail(&again, TAIL + 40), again);
+        assert_eq!(Recorded::bounded("abc", Record::None).tail(3), ("", false));
     }
 }

@@ -77,7 +77,7 @@ fn writable(folder: &Path) -> Result<(), RunError> {
 
 /// Keeps other runs of the workspace out until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     /// Closing the descriptor ends the lock; commands do not inherit it.
     _workspace: Option<OwnedFd>,
 }

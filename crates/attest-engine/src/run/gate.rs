@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use attest_receipt::receipt::{DeclaredStep, Source};
+use attest_receipt::receipt::{DeclaredStep, Receipt, Source};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -83,6 +83,11 @@ pub(super) fn check<T: Serialize>(
     walk(secrets, &here, &value)
 }
 
+/// Refuses a receipt with a secret in it before anybody is shown it.
+pub(crate) fn shown(secrets: &Secrets, receipt: &Receipt) -> Result<(), RunError> {
+    check(secrets, "receipt", receipt)
+}
+
 /// Refuses a text with a secret in it.
 pub(crate) fn text(secrets: &Secrets, place: &str, text: &str) -> Result<(), RunError> {
     match secrets.find(text.as_bytes()) {
@@ -107,7 +112,7 @@ pub(crate) fn early(
     steps: &[DeclaredStep],
 ) -> Result<(), RunError> {
     #[derive(Serialize)]
-    struct Receipt<'a> {
+    struct Early<'a> {
         provenance: Provenance<'a>,
     }
     #[derive(Serialize)]
@@ -119,7 +124,7 @@ pub(crate) fn early(
         pipeline_name,
         steps,
     };
-    check(secrets, "receipt", &Receipt { provenance })
+    check(secrets, "receipt", &Early { provenance })
 }
 
 /// Does the same for the commit, which is known a little later.

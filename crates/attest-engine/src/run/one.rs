@@ -9,7 +9,8 @@ use super::boxed::Capsules;
 use super::plan::{Plan, Planned};
 use super::{Changes, RunError, RunOptions};
 use crate::cache::{self, Found, Subject};
-use crate::output::{Observer, Recorded};
+use crate::hooks::StepOutput;
+use crate::output::{Observer, Record, Recorded};
 use crate::step::{self, Command, Executed, Tap};
 
 /// What all steps of a run share.
@@ -21,6 +22,8 @@ pub(super) struct Shared<'a> {
     pub(super) observer: &'a dyn Observer,
     /// Ends everything: the run was cancelled, or has no receipt any more.
     pub(super) abort: &'a CancellationToken,
+    /// Whether the hooks are told what steps write.
+    pub(super) wants_output: bool,
 }
 
 /// A step whose inputs are known.
@@ -30,6 +33,22 @@ pub(super) struct Ready {
     pub(super) inputs: Manifest,
     pub(super) input_hash: String,
     pub(super) capsule_hash: Option<String>,
+    cached: Cached,
+}
+
+/// What the cache has for a step.
+#[derive(Debug)]
+enum Cached {
+    /// Nobody has looked yet.
+    Unknown,
+    Nothing,
+    Result(Box<Done>),
+}
+
+impl Ready {
+    pub(super) fn is_cached(&self) -> bool {
+        matches!(self.cached, Cached::Result(_))
+    }
 }
 
 /// A step with its result.
@@ -41,6 +60,8 @@ pub(super) struct Done {
     pub(super) stdout: Recorded,
     pub(super) stderr: Recorded,
     pub(super) outputs: Manifest,
+    /// What it wrote, for the hooks.
+    pub(super) told: Option<StepOutput>,
 }
 
 impl<'a> Shared<'a> {
@@ -67,14 +88,31 @@ impl<'a> Shared<'a> {
                 .capsules
                 .of(planned)
                 .and_then(|capsule| capsule.capsule_hash.clone()),
+            cached: Cached::Unknown,
         })
+    }
+
+    /// Does the same, and looks into the cache. What is found is what the step will have done:
+    /// nobody looks again.
+    pub(super) async fn ready_or_cached(self, place: usize) -> Result<Ready, RunError> {
+        let ready = self.ready(place).await?;
+        self.look(ready).await
+    }
+
+    async fn look(self, mut ready: Ready) -> Result<Ready, RunError> {
+        if matches!(ready.cached, Cached::Unknown) {
+            let found = self.cached(self.planned(ready.place)?, &ready).await?;
+            ready.cached = found.map_or(Cached::Nothing, |done| Cached::Result(Box::new(done)));
+        }
+        Ok(ready)
     }
 
     /// Takes the step's result from the cache, or runs it.
     pub(super) async fn finish(self, ready: Ready) -> Result<Done, RunError> {
         let planned = self.planned(ready.place)?;
-        if let Some(done) = self.cached(planned, &ready).await? {
-            return Ok(done);
+        let mut ready = self.look(ready).await?;
+        if let Cached::Result(done) = std::mem::replace(&mut ready.cached, Cached::Nothing) {
+            return Ok(*done);
         }
         self.observer.started(&planned.name);
         let executed = self.execute(planned, &ready).await?;
@@ -94,7 +132,7 @@ impl<'a> Shared<'a> {
             let message = format!("step '{}' failed with exit code {code}", planned.name);
             self.observer.warning(&message);
         }
-        let done = done(&ready, planned, executed, outputs?);
+        let done = self.done(&ready, planned, executed, outputs?);
         self.remember(planned, &ready, &done);
         Ok(done)
     }
@@ -105,7 +143,7 @@ impl<'a> Shared<'a> {
             step: &planned.name,
             observer: self.observer,
             secrets: &self.plan.secrets,
-            record: options.record,
+            record: self.capture(),
         };
         if let Some(capsule) = self.capsules.of(planned) {
             return self
@@ -179,6 +217,14 @@ impl<'a> Shared<'a> {
         }
     }
 
+    /// Hooks are told what a step wrote also where the receipt is not.
+    fn capture(self) -> Record {
+        match self.options.record {
+            Record::None if self.wants_output => Record::Tail,
+            record => record,
+        }
+    }
+
     fn uses_cache(self, planned: &Planned) -> bool {
         planned.step.cache && self.options.execution == super::Execution::Ambient
     }
@@ -239,36 +285,53 @@ impl<'a> Shared<'a> {
     }
 }
 
-fn done(ready: &Ready, planned: &Planned, executed: Executed, outputs: Manifest) -> Done {
-    Done {
-        place: ready.place,
-        result: StepResult {
-            name: planned.name.clone(),
-            input_hash: ready.input_hash.clone(),
-            output_hash: outputs.hash(),
-            duration_secs: executed.duration.as_secs(),
-            exit_code: executed.end.recorded(),
-            cache_hit: false,
-            stdout: String::new(),
-            stderr: String::new(),
-            capsule_hash: ready.capsule_hash.clone(),
-        },
-        stdout: executed.stdout,
-        stderr: executed.stderr,
-        outputs,
+impl Shared<'_> {
+    fn done(self, ready: &Ready, planned: &Planned, executed: Executed, outputs: Manifest) -> Done {
+        let told = self
+            .wants_output
+            .then(|| StepOutput::of(&executed.stdout, &executed.stderr));
+        let kept = |recorded| match self.options.record {
+            Record::None => Recorded::default(),
+            Record::Tail | Record::Full => recorded,
+        };
+        Done {
+            place: ready.place,
+            result: StepResult {
+                name: planned.name.clone(),
+                input_hash: ready.input_hash.clone(),
+                output_hash: outputs.hash(),
+                duration_secs: executed.duration.as_secs(),
+                exit_code: executed.end.recorded(),
+                cache_hit: false,
+                stdout: String::new(),
+                stderr: String::new(),
+                capsule_hash: ready.capsule_hash.clone(),
+            },
+            stdout: kept(executed.stdout),
+            stderr: kept(executed.stderr),
+            outputs,
+            told,
+        }
     }
 }
 
 /// The texts of a claim are foreign: secrets are replaced and lengths bounded as if they were new.
 fn from_claim(shared: Shared<'_>, ready: &Ready, claim: StepResult, outputs: Manifest) -> Done {
-    let bounded = |text: &str| {
-        let text = shared.plan.secrets.replace(text);
-        Recorded::bounded(text, shared.options.record)
-    };
+    let record = shared.options.record;
+    let bounded = |text: &str| Recorded::bounded(&shared.plan.secrets.replace(text), record);
+    let (stdout, stderr) = (bounded(&claim.stdout), bounded(&claim.stderr));
+    let told = shared.wants_output.then(|| {
+        let mut told = StepOutput::of(&stdout, &stderr);
+        if record == Record::None {
+            // Nothing was kept of it, so nobody knows what there was.
+            (told.stdout_truncated, told.stderr_truncated) = (true, true);
+        }
+        told
+    });
     Done {
         place: ready.place,
-        stdout: bounded(&claim.stdout),
-        stderr: bounded(&claim.stderr),
+        stdout,
+        stderr,
         result: StepResult {
             output_hash: outputs.hash(),
             cache_hit: true,
@@ -277,5 +340,6 @@ fn from_claim(shared: Shared<'_>, ready: &Ready, claim: StepResult, outputs: Man
             ..claim
         },
         outputs,
+        told,
     }
 }

@@ -1,15 +1,17 @@
 //! A whole run: plan, steps, receipt.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use attest_receipt::ledger::{chain_hash, environment_hash};
 use attest_receipt::receipt::{
-    Artifact, Execution as Started, PLAIN_VERSION, PLUGINS_VERSION, Provenance, Receipt, Source,
-    StepResult,
+    Artifact, Execution as Started, PLAIN_VERSION, PLUGINS_VERSION, PluginRecord, Provenance,
+    Receipt, Source, StepResult,
 };
 use attest_receipt::time::Time;
 use tokio::time::Instant;
 
+use super::before::Held;
 use super::boxed::Capsules;
 use super::conclude::{Closing, Draft, conclude};
 use super::one::{Done, Shared};
@@ -24,12 +26,39 @@ use crate::{ci, isolation, ledger, source};
 ///
 /// # Errors
 /// Why there is no receipt; [`RunError::is_no`] tells the honest no from the failed operation.
-/// Nothing of the pipeline runs any more then.
+/// Nothing of the pipeline runs any more then. Whoever was asked may still be there.
 pub async fn pipeline(
     options: &RunOptions<'_>,
     observer: &dyn Observer,
     hooks: &mut dyn Hooks,
 ) -> Result<RunOutcome, RunError> {
+    let (mut outcome, held) = build(options, observer, hooks).await?;
+    farewell(options, hooks).await?;
+    let closing = Closing {
+        state: &options.state,
+        place: &options.place,
+        signing: options.signing,
+        label: options.pipeline.name.as_deref(),
+        now: (options.now)(),
+        secrets: &options.secrets(),
+        record_events: true,
+    };
+    let draft = Draft {
+        receipt: outcome.receipt.clone(),
+        events: std::mem::take(&mut outcome.events),
+    };
+    (outcome.receipt, outcome.path) = conclude(draft, closing)?;
+    drop(held);
+    Ok(outcome)
+}
+
+/// Runs a pipeline up to a receipt that everybody has seen, which is neither signed nor written,
+/// and keeps other runs out of the workspace.
+pub(crate) async fn build(
+    options: &RunOptions<'_>,
+    observer: &dyn Observer,
+    hooks: &mut dyn Hooks,
+) -> Result<(RunOutcome, Held), RunError> {
     before::check(options, hooks)?;
     let held = before::hold(options, observer).await?;
     let begun = Begun::now(options);
@@ -57,6 +86,7 @@ pub async fn pipeline(
         capsules: &capsules,
         observer,
         abort: &abort,
+        wants_output: hooks.wants_output(),
     };
     let mut ran = schedule::all(shared, hooks).await?;
     let stopped = ran.stopped.take();
@@ -64,23 +94,18 @@ pub async fn pipeline(
         return Err(RunError::Stopped(stop.clone()));
     }
     let mut outcome = assemble(options, &plan, ran, &begun, source);
+    // What nobody may read in a receipt is not shown to anybody either.
+    gate::shown(&plan.secrets, &outcome.receipt)?;
     outcome.stopped = finalize(options, hooks, &mut outcome.receipt, stopped).await?;
-    let closing = Closing {
-        state: &options.state,
-        place: &options.place,
-        signing: options.signing,
-        label: options.pipeline.name.as_deref(),
-        now: (options.now)(),
-        secrets: &plan.secrets,
-        record_events: true,
-    };
-    let draft = Draft {
-        receipt: outcome.receipt.clone(),
-        events: std::mem::take(&mut outcome.events),
-    };
-    (outcome.receipt, outcome.path) = conclude(draft, closing)?;
-    drop(held);
-    Ok(outcome)
+    Ok((outcome, held))
+}
+
+/// Ends everybody who was asked, so that nobody of them is there when a key is.
+pub(crate) async fn farewell(
+    options: &RunOptions<'_>,
+    hooks: &mut dyn Hooks,
+) -> Result<(), RunError> {
+    listen(options, hooks.finish()).await
 }
 
 /// When a run began, by both clocks, and its number.
@@ -115,14 +140,14 @@ async fn commit(options: &RunOptions<'_>) -> Option<Source> {
 }
 
 /// Waits for an answer unless the run is cancelled.
-async fn listen(
+async fn listen<T>(
     options: &RunOptions<'_>,
-    answer: impl Future<Output = Verdict>,
-) -> Result<Verdict, RunError> {
+    answer: impl Future<Output = T>,
+) -> Result<T, RunError> {
     tokio::select! {
         biased;
         () = options.cancel.cancelled() => Err(RunError::Cancelled),
-        verdict = answer => Ok(verdict),
+        answer = answer => Ok(answer),
     }
 }
 
@@ -139,16 +164,37 @@ async fn finalize(
     }
     let stopped = match stopped {
         Some(stop) => Some(stop),
-        None => match listen(options, hooks.receipt_finalize(receipt)).await? {
-            Verdict::Go => None,
-            Verdict::Stop(stop) => Some(stop),
-        },
+        None => {
+            let shown = match options.execution {
+                Execution::Ambient => Cow::Borrowed(&*receipt),
+                Execution::Hermetic => Cow::Owned(timeless(receipt)),
+            };
+            match listen(options, hooks.receipt_finalize(&shown)).await? {
+                Verdict::Go => None,
+                Verdict::Stop(stop) => Some(stop),
+            }
+        }
     };
-    receipt.plugins = hooks.records();
-    if let Some(records) = &mut receipt.plugins {
-        records.sort_by(|a, b| a.name.cmp(&b.name));
-    }
+    receipt.plugins = records(hooks);
     Ok(stopped)
+}
+
+/// What is recorded of those who were asked, sorted as receipts have it.
+pub(crate) fn records(hooks: &dyn Hooks) -> Option<Vec<PluginRecord>> {
+    let mut records = hooks.records()?;
+    records.sort_by(|a, b| a.name.cmp(&b.name));
+    Some(records)
+}
+
+/// The receipt without what differs from one build to the next and is no result of it, so that the
+/// answers to both can be compared.
+fn timeless(receipt: &Receipt) -> Receipt {
+    let mut receipt = receipt.clone();
+    receipt.total_duration_secs = 0;
+    for step in &mut receipt.steps {
+        step.duration_secs = 0;
+    }
+    receipt
 }
 
 fn assemble(

@@ -74,10 +74,10 @@ impl Plan {
         }
         let secrets = options.secrets();
         let facts = PipelineFacts {
-            path: options.pipeline_path.clone(),
+            path: replaced(&secrets, options.pipeline_path.as_ref()),
             hash: pipeline_hash.clone(),
-            name: pipeline.name.clone(),
-            version: Some(pipeline.version.clone()),
+            name: replaced(&secrets, pipeline.name.as_ref()),
+            version: replaced(&secrets, Some(&pipeline.version)),
             steps: steps
                 .iter()
                 .map(|planned| planned.facts(&pipeline.env, &secrets))
@@ -113,18 +113,18 @@ impl Planned {
     fn facts(&self, shared: &BTreeMap<String, String>, secrets: &Secrets) -> StepFacts {
         let mut env = shared.clone();
         env.extend(self.step.env.clone().unwrap_or_default());
-        for value in env.values_mut() {
-            *value = secrets.replace(value);
-        }
+        let hidden =
+            |(name, value): (String, String)| (secrets.replace(&name), secrets.replace(&value));
         StepFacts {
+            // A run whose names and declared paths hold a secret is refused before anybody is asked.
             name: self.name.clone(),
             run: secrets.replace(&self.step.run),
             needs: self.step.needs.clone().unwrap_or_default(),
             inputs: self.step.inputs.clone(),
             outputs: self.step.outputs.clone(),
-            env,
-            working_dir: self.step.working_dir.clone(),
-            capsule: self.step.capsule.clone(),
+            env: env.into_iter().map(hidden).collect(),
+            working_dir: replaced(secrets, self.step.working_dir.as_ref()),
+            capsule: replaced(secrets, self.step.capsule.as_ref()),
             cache: self.step.cache,
             timeout_secs: self.step.timeout_secs,
         }
@@ -180,6 +180,10 @@ impl Planned {
         }
         Ok(found)
     }
+}
+
+fn replaced(secrets: &Secrets, text: Option<&String>) -> Option<String> {
+    text.map(|text| secrets.replace(text))
 }
 
 fn variables(

@@ -9,14 +9,13 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
 
-use attest_receipt::receipt::StepResult;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::one::{Done, Ready, Shared};
 use super::overlap::Claims;
-use super::{RunError, Skipped};
-use crate::hooks::{BeforeStep, Hooks, Stop, Verdict};
+use super::{Execution, RunError, Skipped};
+use crate::hooks::{AfterStep, BeforeStep, Hooks, Stop, Verdict};
 use crate::output;
 
 /// How far ahead of the first unfinished step another one may start.
@@ -158,7 +157,16 @@ impl<'a> Schedule<'a> {
     }
 
     async fn start(&mut self, place: usize, hooks: &mut dyn Hooks) -> Result<(), RunError> {
-        let ready = self.shared.ready(place);
+        let shared = self.shared;
+        let asked = self.in_order;
+        let ready = async move {
+            // Who is asked is told whether the step will run.
+            if asked {
+                shared.ready_or_cached(place).await
+            } else {
+                shared.ready(place).await
+            }
+        };
         let ready = alongside(ready, &mut self.running, &mut self.finished).await?;
         if let Verdict::Stop(stop) = self.ask_before(&ready, hooks).await? {
             self.stopped = Some(stop);
@@ -185,6 +193,7 @@ impl<'a> Schedule<'a> {
             command_hash: &planned.command_hash,
             capsule_hash: ready.capsule_hash.as_deref(),
             pipeline_hash: &plan.pipeline_hash,
+            cache_hit: ready.is_cached(),
         };
         self.ask(hooks.step_pre(&facts)).await
     }
@@ -199,15 +208,19 @@ impl<'a> Schedule<'a> {
     }
 
     /// Takes a step's result, tells it, and keeps the sum of all outputs within its bound.
-    async fn record(&mut self, done: Done, hooks: &mut dyn Hooks) -> Result<(), RunError> {
+    async fn record(&mut self, mut done: Done, hooks: &mut dyn Hooks) -> Result<(), RunError> {
         self.shared.observer.ended(&done.result);
-        if self.stopped.is_none() && hooks.records().is_some() {
-            let told = StepResult {
-                stdout: done.stdout.clone().into_text(),
-                stderr: done.stderr.clone().into_text(),
-                ..done.result.clone()
+        let output = done.told.take();
+        if self.stopped.is_none() {
+            let mut result = done.result.clone();
+            if self.shared.options.execution == Execution::Hermetic {
+                result.duration_secs = 0;
+            }
+            let facts = AfterStep {
+                result: &result,
+                output: output.as_ref(),
             };
-            if let Verdict::Stop(stop) = self.ask(hooks.step_post(&told)).await? {
+            if let Verdict::Stop(stop) = self.ask(hooks.step_post(&facts)).await? {
                 self.stopped = Some(stop);
             }
         }

@@ -1,6 +1,6 @@
 //! The receipt of a wrapped command.
 
-use attest_receipt::ledger::{Event, chain_hash, environment_hash};
+use attest_receipt::ledger::{chain_hash, environment_hash};
 use attest_receipt::manifest::Manifest;
 use attest_receipt::receipt::{
     Artifact, DeclaredStep, Execution, PLAIN_VERSION, PLUGINS_VERSION, Provenance, Receipt,
@@ -9,6 +9,7 @@ use attest_receipt::receipt::{
 
 use super::{Before, Failure, Wrap, WrapOutcome};
 use crate::hooks::Hooks;
+use crate::run::{self, Draft};
 use crate::step::Executed;
 use crate::{ci, isolation, ledger};
 
@@ -19,7 +20,7 @@ impl Wrap<'_> {
         executed: Executed,
         code: i32,
         outputs: &Manifest,
-    ) -> (Receipt, Vec<Event>) {
+    ) -> Draft {
         let options = self.options;
         let timestamp = (options.now)();
         let result = StepResult {
@@ -60,7 +61,7 @@ impl Wrap<'_> {
             isolation: Some(isolation::wrapped()),
             plugins: None,
         };
-        (receipt, events)
+        Draft { receipt, events }
     }
 
     pub(super) fn declared(&self) -> DeclaredStep {
@@ -113,9 +114,6 @@ impl Wrap<'_> {
             let judged: Result<(), Failure> = self.ask(hooks.receipt_finalize(receipt)).await;
             outcome.failure = judged.err();
         }
-        receipt.plugins = hooks.records();
-        if let Some(records) = &mut receipt.plugins {
-            records.sort_by(|a, b| a.name.cmp(&b.name));
-        }
+        receipt.plugins = run::records(hooks);
     }
 }

@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::future::ready;
 use std::rc::Rc;
 
-use attest_engine::hooks::{Answer, BeforeStep, Hooks, PipelineFacts, Stop, StopKind, Verdict};
-use attest_receipt::receipt::{Decision, PluginRecord, Receipt, StepResult};
+use attest_engine::hooks::{
+    AfterStep, Answer, BeforeStep, Farewell, Hooks, PipelineFacts, Stop, StopKind, Verdict,
+};
+use attest_receipt::receipt::{Decision, PluginRecord, Receipt};
 
 use crate::support::{FakeKey, World, exists, jobs, run, told};
 
@@ -53,12 +55,16 @@ impl Hooks for Asked {
     fn step_pre<'a>(&'a mut self, facts: &'a BeforeStep<'a>) -> Answer<'a> {
         assert_eq!(facts.input_hash.len(), 64);
         assert_eq!(facts.pipeline_hash.len(), 64);
-        self.answer(format!("pre {}", facts.step.name))
+        let hit = if facts.cache_hit { " hit" } else { "" };
+        self.answer(format!("pre {}{hit}", facts.step.name))
     }
 
-    fn step_post<'a>(&'a mut self, result: &'a StepResult) -> Answer<'a> {
-        let said = result.stdout.trim();
-        self.answer(format!("post {} {} {said}", result.name, result.cache_hit))
+    fn step_post<'a>(&'a mut self, facts: &'a AfterStep<'a>) -> Answer<'a> {
+        let result = facts.result;
+        assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("", ""));
+        let said = facts.output.unwrap().stdout.trim();
+        let hit = if result.cache_hit { " hit" } else { "" };
+        self.answer(format!("post {}{hit} {said}", result.name))
     }
 
     fn receipt_finalize<'a>(&'a mut self, receipt: &'a Receipt) -> Answer<'a> {
@@ -83,6 +89,15 @@ impl Hooks for Asked {
         };
         Some(vec![record("policy"), record("audit")])
     }
+
+    fn wants_output(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Farewell<'_> {
+        self.notes.borrow_mut().push("finish".into());
+        Box::pin(ready(()))
+    }
 }
 
 const STEPS: &str = "  a: {run: echo one}\n  b: {run: echo two, needs: [a]}\n";
@@ -90,7 +105,7 @@ const STEPS: &str = "  a: {run: echo one}\n  b: {run: echo two, needs: [a]}\n";
 #[test]
 fn each_place_is_asked_once_in_its_order_also_about_cached_results() {
     let world = World::new();
-    for hit in [false, true] {
+    for hit in ["", " hit"] {
         let mut hooks = Asked::default();
         let (outcome, _) = run(&world.options(STEPS), &mut hooks);
         let receipt = outcome.unwrap().receipt;
@@ -98,11 +113,12 @@ fn each_place_is_asked_once_in_its_order_also_about_cached_results() {
             hooks.notes(),
             [
                 "validate attest.yaml a,b".to_owned(),
-                "pre a".into(),
-                format!("post a {hit} one"),
-                "pre b".into(),
-                format!("post b {hit} two"),
+                format!("pre a{hit}"),
+                format!("post a{hit} one"),
+                format!("pre b{hit}"),
+                format!("post b{hit} two"),
                 "finalize".into(),
+                "finish".into(),
             ]
         );
         assert_eq!(receipt.schema_version, Some(3));
@@ -154,7 +170,10 @@ fn a_denial_after_a_step_is_in_a_signed_receipt_and_nothing_more_is_asked() {
             options.signing = Some(&key);
             let outcome = run(&options, &mut hooks).0.unwrap();
             assert_eq!(outcome.exit_code(), code, "{at}");
-            assert_eq!(hooks.notes().len(), asked, "{at}");
+            let notes = hooks.notes();
+            assert_eq!(notes.len(), asked + 1, "{at}");
+            assert!(notes[asked - 1].starts_with(at), "{at}");
+            assert_eq!(notes[asked], "finish", "{at}");
             let names: Vec<_> = outcome
                 .receipt
                 .steps
@@ -185,13 +204,9 @@ fn what_runs_when_somebody_denies_ends_and_is_recorded_without_being_asked_about
             "validate attest.yaml a,b,c",
             "pre a",
             "pre b",
-            "post b false"
+            "post b ",
+            "finish"
         ]
-        .map(|note| if note == "post b false" {
-            "post b false ".to_owned()
-        } else {
-            note.to_owned()
-        })
     );
     let names: Vec<_> = outcome
         .receipt
@@ -236,7 +251,7 @@ fn the_key_is_loaded_after_the_last_step_and_the_last_answer() {
     options.signing = Some(&key);
     let receipt = run(&options, &mut hooks).0.unwrap().receipt;
     // No event was written yet either, since events are signed too.
-    assert_eq!(*key.loaded.borrow(), ["finalize false"]);
+    assert_eq!(*key.loaded.borrow(), ["finish false"]);
     assert_eq!(receipt.signer_public_key, Some("ab".repeat(32)));
 }
 
@@ -252,8 +267,8 @@ fn values_of_secrets_are_not_told() {
             self.0.push_str(&format!("{facts:?}"));
             Box::pin(ready(Verdict::Go))
         }
-        fn step_post<'a>(&'a mut self, result: &'a StepResult) -> Answer<'a> {
-            self.0.push_str(&format!("{result:?}"));
+        fn step_post<'a>(&'a mut self, facts: &'a AfterStep<'a>) -> Answer<'a> {
+            self.0.push_str(&format!("{facts:?}"));
             Box::pin(ready(Verdict::Go))
         }
         fn receipt_finalize<'a>(&'a mut self, receipt: &'a Receipt) -> Answer<'a> {
@@ -262,6 +277,12 @@ fn values_of_secrets_are_not_told() {
         }
         fn records(&self) -> Option<Vec<PluginRecord>> {
             Some(Vec::new())
+        }
+        fn wants_output(&self) -> bool {
+            true
+        }
+        fn finish(&mut self) -> Farewell<'_> {
+            Box::pin(ready(()))
         }
     }
     let world = World::new();
