@@ -4,18 +4,19 @@
 //! cache. The receipt is that of the first build, with what the comparison found, and is signed
 //! only then.
 
+mod plugins;
 mod report;
 
 use std::path::{Path, PathBuf};
 
 use attest_receipt::pipeline::Pipeline;
-use attest_receipt::receipt::{Receipt, Reproducibility};
+use attest_receipt::receipt::{PluginRecord, Receipt, Reproducibility};
 use safe_fs::SafeFsError;
 use tokio_util::sync::CancellationToken;
 
 use crate::capsule::{temporary_folder, usable_temporary};
 use crate::copy::{Copier, CopyError, plain};
-use crate::hooks::{Hooks, StopKind};
+use crate::hooks::{Hooks, Stop, StopKind};
 use crate::layout::{FOLDER, State};
 use crate::output::{Hiding, Observer};
 use crate::run::{
@@ -23,7 +24,9 @@ use crate::run::{
 };
 use crate::scratch::Scratch;
 
-pub use report::{Difference, PluginReport, Report, StepReport};
+use plugins::Judged;
+pub use plugins::{PluginDifference, PluginReport};
+pub use report::{Difference, Report, StepReport};
 
 /// What the receipt says of how it was compared.
 pub const METHOD: &str = "double-build/v1";
@@ -80,14 +83,15 @@ pub struct ReproOutcome {
     pub failed: Vec<String>,
     /// The steps of the first build that did not run.
     pub skipped: Vec<Skipped>,
-    stopped: Option<StopKind>,
+    /// Who stopped either build.
+    pub stopped: Option<Stop>,
 }
 
 impl ReproOutcome {
     /// Returns the exit code: 0 only if every step succeeded in both builds and made the same.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        match self.stopped {
+        match self.stopped.as_ref().map(|stop| stop.kind) {
             Some(StopKind::Failed) => 2,
             Some(StopKind::Denied) => 1,
             None => u8::from(
@@ -97,7 +101,8 @@ impl ReproOutcome {
     }
 }
 
-/// Builds the pipeline twice, compares, and writes the receipt.
+/// Builds the pipeline twice, compares, and writes the receipt. Plugins are asked about both builds
+/// and stay the same processes; they are gone before the key is loaded.
 ///
 /// The copies are removed when this returns, also when it was cancelled; it has to be awaited to
 /// its end for that.
@@ -117,62 +122,110 @@ pub async fn check(
     run::check_place(&options.place)?;
     run::refuse_plugins(&options.state, hooks)?;
     let copies = copy(options, observer).await?;
-    let first = build(options, copies.path(), "a", observer, hooks).await?;
-    let second = if first.stopped.is_none() {
-        Some(build(options, copies.path(), "second", observer, hooks).await?)
-    } else {
-        None
-    };
+    let builds = Builds::make(options, copies.path(), observer, hooks).await?;
     if let Err(error) = copies.close() {
         observer.warning(&format!(
             "a copy of the workspace could not be removed: {error}"
         ));
     }
-    finish(options, first, second)
+    run::farewell(options, hooks).await?;
+    builds.finish(options, run::records(hooks))
 }
 
-fn finish(
-    options: &RunOptions<'_>,
+/// What came of the builds, before the comparison.
+struct Builds {
     first: RunOutcome,
     second: Option<RunOutcome>,
-) -> Result<ReproOutcome, ReproError> {
-    let report = Report::new(&first, second.as_ref());
-    let stopped = first.stopped.as_ref();
-    let stopped = stopped.or(second.as_ref().and_then(|second| second.stopped.as_ref()));
-    let stopped = stopped.map(|stop| stop.kind);
-    let mut failed = first.failed;
-    failed.extend(second.into_iter().flat_map(|second| second.failed));
-    failed.sort();
-    failed.dedup();
-    let mut receipt = first.receipt;
-    receipt.reproducibility = Some(Reproducibility {
-        verified: report.verified,
-        runs: report.runs,
-        method: METHOD.into(),
-    });
-    let draft = Draft {
-        receipt,
-        events: first.events,
-    };
-    let closing = Closing {
-        state: &options.state,
-        place: &options.place,
-        signing: options.signing,
-        label: options.pipeline.name.as_deref(),
-        now: (options.now)(),
-        secrets: &options.secrets(),
-        // They tell of the copies, which are gone.
-        record_events: false,
-    };
-    let (receipt, path) = run::conclude(draft, closing)?;
-    Ok(ReproOutcome {
-        receipt,
-        path,
-        report,
-        failed,
-        skipped: first.skipped,
-        stopped,
-    })
+    /// Who stopped either of them.
+    stopped: Option<Stop>,
+    /// What plugins made of the first.
+    judged: Vec<PluginRecord>,
+    /// What they made of the second, if it was begun.
+    judged_again: Option<Vec<PluginRecord>>,
+}
+
+impl Builds {
+    async fn make(
+        options: &RunOptions<'_>,
+        copies: &Path,
+        observer: &dyn Observer,
+        hooks: &mut dyn Hooks,
+    ) -> Result<Self, RunError> {
+        let first = build(options, copies, "a", observer, hooks).await?;
+        let mut builds = Self {
+            stopped: first.stopped.clone(),
+            first,
+            second: None,
+            judged: hooks.end_build(),
+            judged_again: None,
+        };
+        if builds.stopped.is_some() {
+            return Ok(builds);
+        }
+        match build(options, copies, "second", observer, hooks).await {
+            Ok(second) => {
+                builds.stopped = second.stopped.clone();
+                builds.second = Some(second);
+            }
+            // The first build has steps, so there is a receipt that says who was against it.
+            Err(RunError::Stopped(stop)) => builds.stopped = Some(stop),
+            Err(error) => return Err(error),
+        }
+        builds.judged_again = Some(hooks.end_build());
+        Ok(builds)
+    }
+
+    fn finish(
+        self,
+        options: &RunOptions<'_>,
+        records: Option<Vec<PluginRecord>>,
+    ) -> Result<ReproOutcome, ReproError> {
+        let secrets = options.secrets();
+        let judged = Judged {
+            first: &self.judged,
+            second: self.judged_again.as_deref(),
+            stopped: self.stopped.as_ref(),
+            both: records.as_deref().unwrap_or_default(),
+        };
+        let plugins = judged.compare(&secrets);
+        let report = Report::new(&self.first, self.second.as_ref(), plugins);
+        let mut failed = self.first.failed;
+        failed.extend(self.second.into_iter().flat_map(|second| second.failed));
+        failed.sort();
+        failed.dedup();
+        let mut receipt = self.first.receipt;
+        // Of both builds: what was recorded after the first one may have become worse since.
+        receipt.plugins = records;
+        // One build is no comparison, and a receipt that says so would be refused.
+        receipt.reproducibility = (report.runs > 1).then(|| Reproducibility {
+            verified: report.verified,
+            runs: report.runs,
+            method: METHOD.into(),
+        });
+        let draft = Draft {
+            receipt,
+            events: self.first.events,
+        };
+        let closing = Closing {
+            state: &options.state,
+            place: &options.place,
+            signing: options.signing,
+            label: options.pipeline.name.as_deref(),
+            now: (options.now)(),
+            secrets: &secrets,
+            // They tell of the copies, which are gone.
+            record_events: false,
+        };
+        let (receipt, path) = run::conclude(draft, closing)?;
+        Ok(ReproOutcome {
+            receipt,
+            path,
+            report,
+            failed,
+            skipped: self.first.skipped,
+            stopped: self.stopped,
+        })
+    }
 }
 
 /// Runs the pipeline in one of the copies.
@@ -191,7 +244,8 @@ async fn build(
         signing: None,
         ..options.clone()
     };
-    run::pipeline(&options, observer, hooks).await
+    let (outcome, _held) = run::build(&options, observer, hooks).await?;
+    Ok(outcome)
 }
 
 /// Copies the workspace twice. The two paths differ also in length, since a build that writes its

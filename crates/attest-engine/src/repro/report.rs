@@ -6,6 +6,7 @@ use attest_receipt::manifest::{Entry, Manifest};
 use attest_receipt::receipt::{ArtifactKind, StepResult};
 use serde::Serialize;
 
+use super::plugins::PluginReport;
 use crate::run::RunOutcome;
 
 /// How many files of one step are named.
@@ -14,13 +15,13 @@ const NAMED: usize = 20;
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Whether both builds made the same.
+    /// Whether both builds made the same, and no plugin that is compared answered differently.
     pub verified: bool,
-    /// How many builds there were; one if it was stopped.
+    /// How many builds there were; one if it was stopped, or the second before its first step.
     pub runs: u32,
     /// Every step that ran in either build, by name.
     pub steps: Vec<StepReport>,
-    /// Every plugin that took part in both.
+    /// Every plugin that was declared, by name.
     pub plugins: Vec<PluginReport>,
 }
 
@@ -56,22 +57,12 @@ pub struct Difference {
     pub b: Option<String>,
 }
 
-/// How a plugin's records compare.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PluginReport {
-    /// Its name.
-    pub name: String,
-    /// Whether it was compared.
-    pub compared: bool,
-    /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// What differs, in words.
-    pub differs: Vec<String>,
-}
-
 impl Report {
-    pub(super) fn new(first: &RunOutcome, second: Option<&RunOutcome>) -> Self {
+    pub(super) fn new(
+        first: &RunOutcome,
+        second: Option<&RunOutcome>,
+        plugins: Vec<PluginReport>,
+    ) -> Self {
         let (a, b) = (Build::of(first), second.map(Build::of).unwrap_or_default());
         let names: BTreeSet<&str> = a.steps.keys().chain(b.steps.keys()).copied().collect();
         let steps: Vec<_> = names
@@ -79,14 +70,27 @@ impl Report {
             .map(|name| StepReport::new(name, &a, &b))
             .collect();
         Self {
-            verified: second.is_some() && steps.iter().all(|step| step.same),
+            verified: second.is_some()
+                && steps.iter().all(|step| step.same)
+                && !plugins.iter().any(PluginReport::has_differences),
             runs: if second.is_some() { 2 } else { 1 },
             steps,
-            plugins: Vec::new(),
+            plugins,
         }
     }
 
-    /// Returns what differs as lines for people; none if nothing does.
+    /// Returns what is to be said of plugins as lines for people: who was left out of the
+    /// comparison, and why, and who answered the two builds differently.
+    #[must_use]
+    pub fn plugin_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for plugin in &self.plugins {
+            plugin.tell(&mut lines);
+        }
+        lines
+    }
+
+    /// Returns which steps differ, and in what, as lines for people; none if none does.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let differing: Vec<_> = self.steps.iter().filter(|step| !step.same).collect();
