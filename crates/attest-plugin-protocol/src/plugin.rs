@@ -49,7 +49,8 @@ pub enum PluginEvent {
         /// Its kind.
         kind: String,
     },
-    /// The core wants no more: flush, close stdout, exit 0.
+    /// The core wants no more: flush, close stdout, exit 0. A request that is still open needs no
+    /// answer, and one that was not polled yet is dropped.
     Shutdown,
 }
 
@@ -226,6 +227,8 @@ impl PluginSession {
                 self.rising_id(&mut envelope)?;
                 envelope.body.end_ignoring_unknown();
                 self.state = State::Over;
+                // Nobody waits for an answer to what came before.
+                self.events.clear();
                 self.events.push_back(PluginEvent::Shutdown);
             }
             ("hello" | "hello_ok" | "verdict", _) => {

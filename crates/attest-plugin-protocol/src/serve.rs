@@ -65,17 +65,14 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     let mut session = PluginSession::new();
     loop {
-        let length = match input.fill_buf() {
-            Ok([]) => return session.input_closed().map_err(ServeError::Protocol),
-            Ok(bytes) => {
-                let received = session.receive(bytes);
-                received.map_err(ServeError::Protocol)?;
-                bytes.len()
-            }
+        let (length, received) = match input.fill_buf() {
+            Ok([]) => (0, session.input_closed()),
+            Ok(bytes) => (bytes.len(), session.receive(bytes)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(ServeError::Io(error)),
         };
         input.consume(length);
+        received.map_err(ServeError::Protocol)?;
         while let Some(event) = session.poll_event() {
             if event == PluginEvent::Shutdown {
                 return Ok(());

@@ -25,7 +25,7 @@ use crate::hook::Hook;
 use crate::limits::{END_GRACE, MAJOR, MESSAGE_BYTES, SHUTDOWN_GRACE, TERMINATE_GRACE};
 use crate::line_reader::LineReader;
 use crate::payload::Payload;
-use crate::violation::{ProtocolError, Violation};
+use crate::violation::{ProtocolError, Violation, excerpt};
 
 /// The core's side of one session with one plugin process.
 ///
@@ -142,12 +142,12 @@ impl HostSession {
     /// be told nothing, because requests are strictly sequential: it is asked to end by signal.
     /// Repeating it, or doing it when the session is broken, changes nothing.
     pub fn shutdown(&mut self, now: Instant) {
-        match self.state {
-            State::Idle if self.exit.is_some() => {
-                self.note("ended by itself before shutdown".to_owned());
+        match (self.state, self.exit) {
+            (State::Idle, Some(exit)) => {
+                self.note(format!("{exit} before shutdown"));
                 self.state = State::Ended;
             }
-            State::Idle => {
+            (State::Idle, None) => {
                 self.transmit.push_back(encode::shutdown(self.next_id));
                 self.next_id += 1;
                 self.events.push_back(HostEvent::CloseStdin);
@@ -155,15 +155,11 @@ impl HostSession {
                     deadline: now + SHUTDOWN_GRACE,
                 };
             }
-            State::Starting { .. } | State::Asked { .. } => {
+            (State::Starting { .. } | State::Asked { .. }, _) => {
                 self.transmit.clear();
                 self.terminate(now);
             }
-            State::ShuttingDown { .. }
-            | State::Terminating { .. }
-            | State::Killed
-            | State::Ended
-            | State::Broken => {}
+            _ => {}
         }
     }
 
@@ -387,25 +383,33 @@ impl HostSession {
         if !matches!(self.state, State::Starting { .. } | State::Asked { .. }) {
             return;
         }
-        if self.stdout_closed
-            && let Err(error) = self.reader.finish()
-        {
-            self.break_off(&error);
-        } else if self.stdout_closed && self.exit.is_some() {
+        if self.stdout_closed && self.exit.is_some() {
             self.early_end();
         } else if self.stdout_closed || self.exit.is_some() {
             self.end_deadline.get_or_insert(now + END_GRACE);
         }
     }
 
+    /// Ends the wait for an answer that nobody is left to give. How the process ended tells more
+    /// than half a line does, so it is named first (seed 10).
     fn early_end(&mut self) {
         let how = match self.exit {
             Some(exit) => exit.to_string(),
             None => "closed stdout".to_owned(),
         };
+        let rest = self.reader.rest();
+        let inside = if rest.is_empty() {
+            ""
+        } else {
+            let bytes = excerpt(rest);
+            self.note(format!("last bytes without a line feed: `{bytes}`"));
+            " inside a line,"
+        };
         match self.state {
-            State::Asked { hook, .. } => self.fail(format!("{how} before it answered {hook}")),
-            _ => self.fail(format!("{how} before hello_ok")),
+            State::Asked { hook, .. } => {
+                self.fail(format!("{how}{inside} before it answered {hook}"));
+            }
+            _ => self.fail(format!("{how}{inside} before hello_ok")),
         }
     }
 
