@@ -99,7 +99,7 @@ impl Receipt<'_> {
             self.spare_the_signed()?;
             return new_file::write(self.destination(), text, self.what, guard);
         }
-        let _lock = self.lock()?;
+        let _lock = lock(self.path, self.what)?;
         let found = receipt_file::bytes(self.path)?;
         if found != self.bytes {
             judge(&found)?;
@@ -121,19 +121,20 @@ impl Receipt<'_> {
         };
         self.output.is_none_or(same)
     }
+}
 
-    fn lock(&self) -> Result<safe_fs::LockGuard, CliError> {
-        let failed = |error: SafeFsError| {
-            CliError::operation(error).because(format!("the {} cannot be written", self.what))
-        };
-        for _ in 0..TRIES {
-            match safe_fs::lock_named(self.path) {
-                Err(SafeFsError::AlreadyOwned { .. }) => sleep(BETWEEN),
-                other => return other.map_err(failed),
-            }
+/// Keeps others of the kind away from a file that is going to be replaced.
+pub(crate) fn lock(path: &Path, what: &str) -> Result<safe_fs::LockGuard, CliError> {
+    let failed = |error: SafeFsError| {
+        CliError::operation(error).because(format!("the {what} cannot be written"))
+    };
+    for _ in 0..TRIES {
+        match safe_fs::lock_named(path) {
+            Err(SafeFsError::AlreadyOwned { .. }) => sleep(BETWEEN),
+            other => return other.map_err(failed),
         }
-        safe_fs::lock_named(self.path).map_err(failed)
     }
+    safe_fs::lock_named(path).map_err(failed)
 }
 
 #[cfg(test)]

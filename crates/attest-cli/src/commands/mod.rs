@@ -14,6 +14,7 @@ mod hash;
 mod import;
 mod init;
 mod keys;
+mod plugins;
 mod run;
 mod show;
 mod sign;
@@ -49,6 +50,8 @@ pub enum Commands {
     Hash(hash::Hash),
     /// Run steps and commands in containers that are pinned by digest
     Capsule(capsule::Capsule),
+    /// List, verify and pin the plugins that runs consult
+    Plugins(plugins::Plugins),
     /// Ask the ledger which step followed from which, or hand a receipt on with its part of it
     Causal(causal::Causal),
     /// Hand a receipt on as an in-toto statement with SLSA provenance
@@ -69,6 +72,7 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Show(show) => show.run(ui),
         Commands::Diff(diff) => diff.run(ui),
         Commands::Capsule(capsule) => capsule.run(ui),
+        Commands::Plugins(plugins) => plugins.run(ui),
         Commands::Causal(causal) => causal.run(ui),
         Commands::Export(export) => export.run(ui),
         Commands::Import(import) => import.run(ui),
