@@ -223,7 +223,7 @@ fn numbers_of_an_annotation_are_whole_or_doubles_in_their_shortest_form() {
     assert_eq!(
         annotated(numbers).unwrap(),
         "{\"n\":[0,-1,9223372036854775807,-9223372036854775808,18446744073709551615,\
-         1.8446744073709552e19,1.0,1.5,100.0,-0.0,0.1]}"
+         1.8446744073709552e+19,1.0,1.5,100.0,-0.0,0.1]}"
     );
     for number in ["1e400", "-1e400", "NaN", "Infinity", "01", "+1", ".5", "1."] {
         assert!(
