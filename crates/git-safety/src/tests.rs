@@ -1,3 +1,5 @@
+//! Which git is found, and what each of its command lines begins with.
+
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
