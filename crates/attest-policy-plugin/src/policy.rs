@@ -145,3 +145,6 @@ impl Kind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,14 +18,14 @@ pub(crate) fn says(rule: &Rule) -> String {
 }
 
 fn step(rule: &StepRule) -> String {
-    let required = all(&rule.required);
     let order = if rule.ordered {
-        "; in this order: each needs those before it, directly or through others"
+        "; each needs those before it, directly or through others"
     } else {
         ""
     };
     format!(
-        "there are steps that match {required}, and they end well{order}{}",
+        "steps that match {} are there and end well{order}{}",
+        all(&rule.required),
         unknown(rule.if_unknown)
     )
 }
@@ -34,21 +34,21 @@ fn command(rule: &CommandRule) -> String {
     let mut parts = Vec::new();
     if !rule.allow.is_empty() {
         parts.push(format!(
-            "runs only {}, where no `*` stands for an operator of the shell",
-            all(&rule.allow)
+            "runs {} (where no `*` stands for an operator of the shell)",
+            any(&rule.allow)
         ));
     }
     if !rule.deny.is_empty() {
-        parts.push(format!("never runs {}", all(&rule.deny)));
+        parts.push(format!("never runs {}", any(&rule.deny)));
     }
-    format!("{} {}", selected(&rule.steps), parts.join(" and "))
+    format!("{} {}", selected(&rule.steps), parts.join(", and "))
 }
 
 fn env(rule: &EnvRule) -> String {
     format!(
         "{} sets no variable that matches {}, by itself or through the pipeline",
         selected(&rule.steps),
-        all(&rule.forbidden)
+        any(&rule.forbidden)
     )
 }
 
@@ -84,9 +84,20 @@ fn unknown(decision: attest_plugin_protocol::Decision) -> String {
 }
 
 fn all(patterns: &[Pattern]) -> String {
-    listed(patterns.iter().map(Pattern::as_str))
+    joined(patterns, "and")
 }
 
 fn any(patterns: &[Pattern]) -> String {
-    all(patterns).replace("`, `", "` or `")
+    joined(patterns, "or")
+}
+
+fn joined(patterns: &[Pattern], word: &str) -> String {
+    let mut shown: Vec<String> = patterns
+        .iter()
+        .map(|pattern| listed([pattern.as_str()]))
+        .collect();
+    match (shown.pop(), shown.is_empty()) {
+        (Some(last), false) => format!("{} {word} {last}", shown.join(", ")),
+        (last, _) => last.unwrap_or_default(),
+    }
 }
