@@ -162,3 +162,6 @@ impl Platform {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,10 +21,14 @@
 
 pub mod declare;
 pub mod executable;
+pub mod host;
+pub mod log;
 pub mod pin;
 pub mod resolve;
 
 pub use declare::{Command, DeclareError, Declared, Digest, OnFailure, Plugins, Strictness};
 pub use executable::{DigestMismatch, Executable, ExecutableError};
+pub use host::{Answer, Host, HostOptions, StartError};
+pub use log::RunLog;
 pub use pin::{PinError, pin};
 pub use resolve::{ResolveError, SearchPath, resolve};

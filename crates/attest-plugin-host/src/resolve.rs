@@ -111,6 +111,21 @@ pub enum ResolveError {
     },
 }
 
+impl ResolveError {
+    /// Says the same in a few words without a path, for a receipt.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Relative { .. } => "command is a relative path",
+            Self::NotInPath { .. } | Self::NotFound { .. } => "command not found",
+            Self::Directory { .. } => "command is a directory",
+            Self::NotARegularFile { .. } => "command is not a regular file",
+            Self::NotExecutable { .. } => "command is not executable",
+            Self::Examine { .. } => "command cannot be examined",
+        }
+    }
+}
+
 /// Finds the file of a command: an absolute path as it is, a bare name in the search path.
 ///
 /// A folder that holds the name as something that cannot be started is passed over, as shells do;
@@ -160,7 +175,7 @@ fn search_for(name: &str, search: &SearchPath) -> Result<PathBuf, ResolveError> 
 /// Looks at a file through all its links and opens nothing.
 fn check(path: &Path) -> Result<(), ResolveError> {
     let path = || path.to_owned();
-    let found = fs_err::metadata(path()).map_err(|error| match error.kind() {
+    let found = path().metadata().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             ResolveError::NotFound { path: path() }
         }
@@ -178,3 +193,6 @@ fn check(path: &Path) -> Result<(), ResolveError> {
     accessat(CWD, path(), Access::EXEC_OK, AtFlags::EACCESS)
         .map_err(|_| ResolveError::NotExecutable { path: path() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,7 +106,7 @@ fn in_the_way(path: &Path, kind: FileType, wanted: &'static str) -> DeclareError
             FileType::Fifo => "a FIFO",
             FileType::Socket => "a socket",
             FileType::CharacterDevice | FileType::BlockDevice => "a device",
-            _ => "something else",
+            FileType::Unknown => "something else",
         },
         wanted,
     }
