@@ -137,7 +137,7 @@ impl Host {
     pub async fn ask(
         &mut self,
         _hook: Hook,
-        _payload: &mut (dyn FnMut(bool) -> Payload + Send),
+        _payload: &mut dyn FnMut(bool) -> Payload,
     ) -> Answer {
         Answer::Go
     }
