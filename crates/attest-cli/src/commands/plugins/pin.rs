@@ -50,7 +50,7 @@ impl Pin {
         let mut records = Vec::new();
         for name in &self.names {
             let found = declared.plugins.iter().find(|one| one.name == *name);
-            let plugin = found.ok_or_else(|| unpinned(PinError::Unknown(name.clone())))?;
+            let plugin = found.ok_or_else(|| unknown(name))?;
             let digest = digest(plugin)?;
             let changed = plugin.digest != Some(digest);
             if changed {
@@ -107,12 +107,14 @@ fn digest(plugin: &Declared) -> Result<Digest, CliError> {
     Ok(opened.digest())
 }
 
+fn unknown(name: &PluginName) -> CliError {
+    CliError::config(format!("no plugin is called `{name}`"))
+        .hint("`attest plugins list` shows what is declared")
+}
+
 fn unpinned(error: PinError) -> CliError {
     match error {
         PinError::Declare(error) => refused(error),
-        error @ PinError::Unknown(_) => {
-            CliError::config(error).hint("`attest plugins list` shows what is declared")
-        }
         error => CliError::operation(error),
     }
 }
