@@ -10,6 +10,8 @@ mod annotation;
 mod announcement;
 mod decode;
 pub mod encode;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod hook;
 mod host;
 mod limits;

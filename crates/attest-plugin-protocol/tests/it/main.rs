@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod ending;
 #[cfg(test)]
+mod fuzz_corpus;
+#[cfg(test)]
 mod handshake;
+#[cfg(test)]
+mod plugin;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
