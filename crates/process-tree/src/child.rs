@@ -10,7 +10,7 @@ use tokio::process::{ChildStderr, ChildStdout};
 
 use crate::error::{StartError, WaitError};
 use crate::group::{self, Group};
-use crate::spec::{Exit, Ladder, Spec};
+use crate::spec::{Exit, Ladder, Signal, Spec};
 use crate::wrapper::Wrapper;
 
 /// Starts a program under the wrapper, and returns once it runs.
@@ -75,6 +75,18 @@ impl Child {
             #[cfg(all(target_os = "linux", not(portable_process)))]
             Backend::Tree(tree) => tree.wait().await,
             Backend::Group(group) => group.wait().await,
+        }
+    }
+
+    /// Sends a signal to the program's process group, once, and waits for nothing: for protocols
+    /// that give a program more time after it than a [`Ladder`] does.
+    ///
+    /// On a program that has already ended this does nothing.
+    pub fn ask(&mut self, signal: Signal) {
+        match &mut self.backend {
+            #[cfg(all(target_os = "linux", not(portable_process)))]
+            Backend::Tree(tree) => tree.ask(signal),
+            Backend::Group(group) => group.ask(signal),
         }
     }
 

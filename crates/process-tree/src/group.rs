@@ -17,7 +17,7 @@ use crate::child::Pipes;
 use crate::error::{StartError, WaitError};
 use crate::own;
 use crate::program;
-use crate::spec::{Exit, Ladder, Outlived, Spec, Status, Stdin};
+use crate::spec::{self, Exit, Ladder, Outlived, Spec, Status, Stdin};
 
 /// How long a killed leader may take until it is reaped.
 const REAP: Duration = Duration::from_millis(500);
@@ -101,6 +101,13 @@ impl Group {
         };
         self.exit = Some(exit);
         Ok(exit)
+    }
+
+    pub(crate) fn ask(&self, signal: spec::Signal) {
+        // The leader's number is its own until it is reaped.
+        if self.exit.is_none() && self.leader.id().is_some() {
+            let _gone = killpg(self.pid, signal.to_nix());
+        }
     }
 
     pub(crate) async fn cancel(&mut self, ladder: Ladder) -> Exit {

@@ -38,6 +38,7 @@
 //!  │                               │ posix_spawn ────────────────────────►│ own process group
 //!  │◄── refused(errno) ────────────│ or                                   │
 //!  │◄── started(pid, pidfd) ───────│                                      │
+//!  │ ask(signal) ─────────────────►│ ── signal to the group ─────────────►│
 //!  │ cancel(signal?, grace) ──────►│ ── signal to the group, wait ───────►│
 //!  │ end of file: host is gone ───►│ ── SIGKILL to all ──────────────────►│
 //!  │◄── ended(status, leftovers) ──│ everything is reaped                 │
@@ -72,7 +73,10 @@
 //! 3. if the wrapper says nothing 500 ms after the grace: the host kills what it finds below the
 //!    wrapper, then the wrapper (≤ 150 ms).
 //!
-//! A protocol's own "please stop" comes before all that and is the caller's. Dropping a [`Child`]
+//! A protocol's own "please stop" comes before all that and is the caller's; so is a longer wait
+//! after a signal, for which [`Child::ask`] sends one and does nothing else. Like all signals it
+//! goes through the wrapper, which has not reaped the program as long as it sends, so that no
+//! stranger with the same number is hit. Dropping a [`Child`]
 //! is step 2 alone.
 //!
 //! A wrapper that is killed by somebody else is [`WaitError::WrapperLost`]; the host then stops

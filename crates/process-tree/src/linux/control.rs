@@ -22,7 +22,16 @@ pub(super) const FRAME: usize = 20;
 /// The byte that carries the program's stdin.
 pub(super) const STDIN: u8 = b'S';
 
-/// Host to wrapper: end the program.
+/// Host to wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// End the program.
+    Cancel(Cancel),
+    /// Send this signal to the program's group, and nothing else.
+    Ask { signal: i32 },
+}
+
+/// How the program is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cancel {
     /// The number of the signal that asks first.
@@ -30,18 +39,24 @@ pub(super) struct Cancel {
     pub(super) grace: Duration,
 }
 
-impl Cancel {
+impl Order {
     pub(super) fn encode(self) -> [u8; FRAME] {
-        let grace = i32::try_from(self.grace.as_millis()).unwrap_or(i32::MAX);
-        frame([1, self.ask.unwrap_or(0), grace, 0, 0])
+        match self {
+            Self::Cancel(Cancel { ask, grace }) => {
+                let grace = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
+                frame([1, ask.unwrap_or(0), grace, 0, 0])
+            }
+            Self::Ask { signal } => frame([6, signal, 0, 0, 0]),
+        }
     }
 
     pub(super) fn decode(bytes: &[u8; FRAME]) -> Option<Self> {
         match words(bytes) {
-            [1, ask, grace, _, _] => Some(Self {
+            [1, ask, grace, _, _] => Some(Self::Cancel(Cancel {
                 ask: (ask != 0).then_some(ask),
                 grace: Duration::from_millis(u64::try_from(grace).unwrap_or(0)),
-            }),
+            })),
+            [6, signal, _, _, _] => Some(Self::Ask { signal }),
             _ => None,
         }
     }
@@ -197,15 +212,19 @@ mod tests {
         ] {
             assert_eq!(Report::decode(&report.encode()), Some(report));
         }
-        for ask in [None, Some(15)] {
-            let cancel = Cancel {
-                ask,
-                grace: Duration::from_millis(250),
-            };
-            assert_eq!(Cancel::decode(&cancel.encode()), Some(cancel));
+        let grace = Duration::from_millis(250);
+        for order in [
+            Order::Cancel(Cancel { ask: None, grace }),
+            Order::Cancel(Cancel {
+                ask: Some(15),
+                grace,
+            }),
+            Order::Ask { signal: 15 },
+        ] {
+            assert_eq!(Order::decode(&order.encode()), Some(order));
         }
         assert_eq!(Report::decode(&[0; FRAME]), None);
-        assert_eq!(Cancel::decode(&[9; FRAME]), None);
+        assert_eq!(Order::decode(&[9; FRAME]), None);
     }
 
     #[test]

@@ -18,13 +18,13 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::control::{self, Cancel, FRAME, Report, STDIN};
+use super::control::{self, Cancel, FRAME, Order, Report, STDIN};
 use super::{descendants, wrapper};
 use crate::child::Pipes;
 use crate::error::{Rest, StartError, WaitError};
 use crate::own;
 use crate::program;
-use crate::spec::{Exit, Ladder, Leftovers, Outlived, Spec, Status, Stdin};
+use crate::spec::{self, Exit, Ladder, Leftovers, Outlived, Spec, Status, Stdin};
 use crate::wrapper::{ASKED, Wrapper};
 
 /// How long the wrapper may take to say whether the program runs.
@@ -160,15 +160,21 @@ impl Tree {
         })
     }
 
+    pub(crate) fn ask(&self, signal: spec::Signal) {
+        let signal = signal.to_nix() as i32;
+        // A send that fails shows as the wrapper's end in the next wait.
+        let _lost = control::send(&self.link, &Order::Ask { signal }.encode(), None);
+    }
+
     pub(crate) async fn cancel(&mut self, ladder: Ladder) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
         }
         let grace = ladder.bounded_grace();
-        let order = Cancel {
+        let order = Order::Cancel(Cancel {
             ask: ladder.ask.map(|signal| signal.to_nix() as i32),
             grace,
-        };
+        });
         // Past tokio, which may not have noticed yet that the link can be written to. A send that
         // fails shows as the wrapper's end in the wait that follows.
         let _lost = control::send(&self.link, &order.encode(), None);

@@ -17,7 +17,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
 
-use super::control::{self, Cancel, FRAME, Report, STDIN};
+use super::control::{self, Cancel, FRAME, Order, Report, STDIN};
 use super::descendants;
 use crate::spec::{Exit, Outlived, Status};
 
@@ -198,11 +198,14 @@ impl Watch {
             if self.host_gone {
                 break self.kill_all();
             }
-            if let Some(cancel) = self.order() {
-                self.ask(cancel);
-                break self.kill_all();
+            match self.order() {
+                Some(Order::Cancel(cancel)) => {
+                    self.ask(cancel);
+                    break self.kill_all();
+                }
+                Some(Order::Ask { signal }) => self.signal(signal),
+                None => self.sleep(None),
             }
-            self.sleep(None);
         };
         Exit {
             status: self.status.unwrap_or(Status::Lost),
@@ -212,16 +215,25 @@ impl Watch {
 
     /// Asks the program to end and waits for it, but not for what it leaves behind.
     fn ask(&mut self, cancel: Cancel) {
-        let Some(signal) = cancel.ask.and_then(|n| Signal::try_from(n).ok()) else {
+        let Some(signal) = cancel.ask else {
             return;
         };
-        // The program is not reaped yet, so its number and its group's are its own.
-        let group = nix::unistd::Pid::from_raw(self.target.as_raw_nonzero().get());
-        let _gone = killpg(group, signal);
+        self.signal(signal);
         let deadline = now() + cancel.grace;
         while self.status.is_none() && !self.host_gone && now() < deadline {
             self.sleep(Some(deadline));
             self.reap();
+        }
+    }
+
+    /// Sends a signal to the program's group; only while the program is not reaped, so that its
+    /// number and its group's are its own.
+    fn signal(&self, signal: i32) {
+        if let Ok(signal) = Signal::try_from(signal)
+            && self.status.is_none()
+        {
+            let group = nix::unistd::Pid::from_raw(self.target.as_raw_nonzero().get());
+            let _gone = killpg(group, signal);
         }
     }
 
@@ -243,7 +255,7 @@ impl Watch {
         if is_held {
             // A helper at the end of a pipe may be about to end: give it a moment.
             let deadline = now() + HOLDERS_GRACE;
-            while !self.host_gone && self.inbox.is_empty() && now() < deadline {
+            while !self.host_gone && !self.cancelled() && now() < deadline {
                 self.sleep(Some(deadline));
                 if self.reap() == Children::None {
                     return Outlived::None;
@@ -344,8 +356,18 @@ impl Watch {
         }
     }
 
-    fn order(&mut self) -> Option<Cancel> {
-        control::take_frame(&mut self.inbox).and_then(|frame| Cancel::decode(&frame))
+    fn order(&mut self) -> Option<Order> {
+        control::take_frame(&mut self.inbox).and_then(|frame| Order::decode(&frame))
+    }
+
+    /// Tells whether the host gave up on a program that has ended; it cannot be asked any more.
+    fn cancelled(&mut self) -> bool {
+        while let Some(order) = self.order() {
+            if matches!(order, Order::Cancel(_)) {
+                return true;
+            }
+        }
+        false
     }
 }
 

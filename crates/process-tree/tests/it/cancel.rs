@@ -120,3 +120,57 @@ async fn r38_a_program_outlives_the_thread_that_started_it() {
     std::fs::write(&go, "").unwrap();
     assert_eq!(child.wait().await.unwrap().status, Status::Code(4));
 }
+
+/// The seed of attest-plugin/1 gives a program 5 s after SIGTERM, more than a ladder does.
+#[tokio::test]
+async fn asking_sends_the_signal_and_nothing_else() {
+    let scratch = Scratch::new();
+    let told = scratch.path("pid");
+    for (signal, number) in [(Signal::Terminate, 15), (Signal::Hangup, 1)] {
+        let words = format!("pidfile {} sleep 60000", told.display());
+        for mut child in each(&words, &told).await {
+            child.ask(signal);
+            assert_eq!(child.wait().await.unwrap().status, Status::Signal(number));
+            std::fs::remove_file(&told).unwrap_or_default();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_deaf_to_what_is_asked_goes_on() {
+    let scratch = Scratch::new();
+    let (told, go) = (scratch.path("pid"), scratch.path("go"));
+    let words = format!(
+        "deaf pidfile {} await {} exit 7",
+        told.display(),
+        go.display()
+    );
+    let mut children = each(&words, &told).await;
+    for child in &mut children {
+        child.ask(Signal::Terminate);
+        child.ask(Signal::Interrupt);
+        let early = tokio::time::timeout(Duration::from_millis(200), child.wait()).await;
+        assert!(early.is_err(), "{early:?}");
+    }
+    std::fs::write(&go, "").unwrap();
+    for child in &mut children {
+        assert_eq!(child.wait().await.unwrap().status, Status::Code(7));
+        // Nobody is there to be asked.
+        child.ask(Signal::Terminate);
+        assert_eq!(child.wait().await.unwrap().status, Status::Code(7));
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_does_not_stand_in_the_way_of_a_cancel() {
+    let scratch = Scratch::new();
+    let told = scratch.path("pid");
+    let words = format!("deaf pidfile {} sleep 60000", told.display());
+    for mut child in each(&words, &told).await {
+        for _ in 0..100 {
+            child.ask(Signal::Terminate);
+        }
+        let exit = child.cancel(Ladder::KILL).await;
+        assert_eq!(exit.status, Status::Signal(9));
+    }
+}
