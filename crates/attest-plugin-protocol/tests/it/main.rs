@@ -7,9 +7,15 @@ mod fuzz_corpus;
 #[cfg(test)]
 mod handshake;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
+mod pair;
+#[cfg(test)]
 mod plugin;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod strategies;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
