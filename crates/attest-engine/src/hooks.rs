@@ -32,6 +32,8 @@ pub enum Verdict {
     Go,
     /// It may not.
     Stop(Stop),
+    /// Nobody said anything, since the run is being cancelled.
+    Cancelled,
 }
 
 /// Why a run may not go on.
@@ -170,6 +172,11 @@ pub trait Hooks {
     fn receipt_finalize<'a>(&'a mut self, receipt: &'a Receipt) -> Answer<'a>;
     /// Returns what is recorded about everybody who was declared; none without any.
     fn records(&self) -> Option<Vec<PluginRecord>>;
+    /// Tells whether those who are declared in the workspace are the ones who are asked. A run is
+    /// refused where somebody is declared and this is not so.
+    fn know_declarations(&self) -> bool {
+        self.records().is_some()
+    }
     /// Tells whether anybody wants to know what steps wrote.
     fn wants_output(&self) -> bool {
         false

@@ -15,6 +15,7 @@ pub mod layout;
 pub mod ledger;
 pub mod output;
 pub mod places;
+pub mod plugins;
 pub mod recompute;
 pub mod repro;
 pub mod run;

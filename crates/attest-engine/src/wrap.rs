@@ -351,6 +351,7 @@ impl<'a> Wrap<'a> {
         match self.unless_cancelled(answer).await? {
             Verdict::Go => Ok(()),
             Verdict::Stop(stop) => Err(Failure::Stopped(stop)),
+            Verdict::Cancelled => Err(Failure::Cancelled),
         }
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn check_key(signing: Option<&dyn LoadKey>) -> Result<(), RunError> {
 /// # Errors
 /// They are declared, and `hooks` asks nobody.
 pub fn refuse_plugins(state: &State, hooks: &dyn Hooks) -> Result<(), RunError> {
-    if hooks.records().is_some() {
+    if hooks.know_declarations() {
         return Ok(());
     }
     let path = state.workspace().join(FOLDER).join("plugins.toml");

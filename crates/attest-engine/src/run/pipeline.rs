@@ -75,8 +75,7 @@ pub(crate) async fn build(
     let capsules = Capsules::load(options, &plan)?;
     let source = commit(options).await;
     gate::source(&plan.secrets, source.as_ref())?;
-    let validated = listen(options, hooks.pipeline_validate(&plan.facts)).await?;
-    if let Verdict::Stop(stop) = validated {
+    if let Some(stop) = hear(options, hooks.pipeline_validate(&plan.facts)).await? {
         return Err(RunError::Stopped(stop));
     }
     let abort = options.cancel.child_token();
@@ -139,7 +138,19 @@ async fn commit(options: &RunOptions<'_>) -> Option<Source> {
     }
 }
 
-/// Waits for an answer unless the run is cancelled.
+/// Hears who is against it, unless the run is cancelled.
+async fn hear(
+    options: &RunOptions<'_>,
+    answer: impl Future<Output = Verdict>,
+) -> Result<Option<Stop>, RunError> {
+    match listen(options, answer).await? {
+        Verdict::Go => Ok(None),
+        Verdict::Stop(stop) => Ok(Some(stop)),
+        Verdict::Cancelled => Err(RunError::Cancelled),
+    }
+}
+
+/// Waits for something unless the run is cancelled.
 async fn listen<T>(
     options: &RunOptions<'_>,
     answer: impl Future<Output = T>,
@@ -169,10 +180,7 @@ async fn finalize(
                 Execution::Ambient => Cow::Borrowed(&*receipt),
                 Execution::Hermetic => Cow::Owned(timeless(receipt)),
             };
-            match listen(options, hooks.receipt_finalize(&shown)).await? {
-                Verdict::Go => None,
-                Verdict::Stop(stop) => Some(stop),
-            }
+            hear(options, hooks.receipt_finalize(&shown)).await?
         }
     };
     receipt.plugins = records(hooks);

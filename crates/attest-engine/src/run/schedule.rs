@@ -168,8 +168,8 @@ impl<'a> Schedule<'a> {
             }
         };
         let ready = alongside(ready, &mut self.running, &mut self.finished).await?;
-        if let Verdict::Stop(stop) = self.ask_before(&ready, hooks).await? {
-            self.stopped = Some(stop);
+        self.stopped = self.ask_before(&ready, hooks).await?;
+        if self.stopped.is_some() {
             return Ok(());
         }
         self.set(place, State::Running);
@@ -181,11 +181,11 @@ impl<'a> Schedule<'a> {
         &mut self,
         ready: &Ready,
         hooks: &mut dyn Hooks,
-    ) -> Result<Verdict, RunError> {
+    ) -> Result<Option<Stop>, RunError> {
         let plan = self.shared.plan;
         let planned = self.shared.planned(ready.place)?;
         let Some(step) = plan.facts.steps.get(ready.place) else {
-            return Ok(Verdict::Go);
+            return Ok(None);
         };
         let facts = BeforeStep {
             step,
@@ -198,12 +198,20 @@ impl<'a> Schedule<'a> {
         self.ask(hooks.step_pre(&facts)).await
     }
 
-    async fn ask(&mut self, answer: impl Future<Output = Verdict>) -> Result<Verdict, RunError> {
+    async fn ask(
+        &mut self,
+        answer: impl Future<Output = Verdict>,
+    ) -> Result<Option<Stop>, RunError> {
         let abort = self.shared.abort;
-        tokio::select! {
+        let verdict = tokio::select! {
             biased;
-            () = abort.cancelled() => Err(RunError::Cancelled),
-            verdict = alongside(answer, &mut self.running, &mut self.finished) => Ok(verdict),
+            () = abort.cancelled() => Verdict::Cancelled,
+            verdict = alongside(answer, &mut self.running, &mut self.finished) => verdict,
+        };
+        match verdict {
+            Verdict::Go => Ok(None),
+            Verdict::Stop(stop) => Ok(Some(stop)),
+            Verdict::Cancelled => Err(RunError::Cancelled),
         }
     }
 
@@ -220,9 +228,7 @@ impl<'a> Schedule<'a> {
                 result: &result,
                 output: output.as_ref(),
             };
-            if let Verdict::Stop(stop) = self.ask(hooks.step_post(&facts)).await? {
-                self.stopped = Some(stop);
-            }
+            self.stopped = self.ask(hooks.step_post(&facts)).await?;
         }
         self.set(done.place, State::Done(Box::new(done)));
         self.shrink();

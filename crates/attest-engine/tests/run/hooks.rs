@@ -1,104 +1,13 @@
 //! The places where a run asks, their order, and what an answer does.
 
-use std::cell::RefCell;
-use std::future::ready;
 use std::rc::Rc;
 
-use attest_engine::hooks::{
-    AfterStep, Answer, BeforeStep, Farewell, Hooks, PipelineFacts, Stop, StopKind, Verdict,
-};
-use attest_receipt::receipt::{Decision, PluginRecord, Receipt};
+use attest_engine::hooks::StopKind;
+use attest_engine::output::Record;
+use attest_receipt::receipt::{Decision, Receipt};
 
+use crate::asked::Asked;
 use crate::support::{FakeKey, World, exists, jobs, run, told};
-
-/// Notes what it is asked, and stops at one place.
-#[derive(Default)]
-struct Asked {
-    notes: Rc<RefCell<Vec<String>>>,
-    stop_at: Option<(&'static str, StopKind)>,
-    receipt: Option<Receipt>,
-}
-
-impl Asked {
-    fn stopping(at: &'static str, kind: StopKind) -> Self {
-        Self {
-            stop_at: Some((at, kind)),
-            ..Self::default()
-        }
-    }
-
-    fn answer(&self, note: String) -> Answer<'static> {
-        let verdict = match self.stop_at {
-            Some((at, kind)) if note.starts_with(at) => Verdict::Stop(Stop {
-                plugin: "policy".into(),
-                reason: "not today".into(),
-                kind,
-            }),
-            _ => Verdict::Go,
-        };
-        self.notes.borrow_mut().push(note);
-        Box::pin(ready(verdict))
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.notes.borrow().clone()
-    }
-}
-
-impl Hooks for Asked {
-    fn pipeline_validate<'a>(&'a mut self, facts: &'a PipelineFacts) -> Answer<'a> {
-        let steps: Vec<_> = facts.steps.iter().map(|step| step.name.as_str()).collect();
-        let path = facts.path.as_deref().unwrap_or("-");
-        self.answer(format!("validate {path} {}", steps.join(",")))
-    }
-
-    fn step_pre<'a>(&'a mut self, facts: &'a BeforeStep<'a>) -> Answer<'a> {
-        assert_eq!(facts.input_hash.len(), 64);
-        assert_eq!(facts.pipeline_hash.len(), 64);
-        let hit = if facts.cache_hit { " hit" } else { "" };
-        self.answer(format!("pre {}{hit}", facts.step.name))
-    }
-
-    fn step_post<'a>(&'a mut self, facts: &'a AfterStep<'a>) -> Answer<'a> {
-        let result = facts.result;
-        assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("", ""));
-        let said = facts.output.unwrap().stdout.trim();
-        let hit = if result.cache_hit { " hit" } else { "" };
-        self.answer(format!("post {}{hit} {said}", result.name))
-    }
-
-    fn receipt_finalize<'a>(&'a mut self, receipt: &'a Receipt) -> Answer<'a> {
-        self.receipt = Some(receipt.clone());
-        self.answer("finalize".into())
-    }
-
-    fn records(&self) -> Option<Vec<PluginRecord>> {
-        let decision = match self.stop_at {
-            Some(_) => Decision::Deny,
-            None => Decision::Allow,
-        };
-        let record = |name: &str| PluginRecord {
-            name: name.into(),
-            version: "1".into(),
-            protocol: 1,
-            digest: format!("blake3:{}", "0".repeat(64)),
-            decision,
-            deterministic: true,
-            reason: None,
-            annotation: None,
-        };
-        Some(vec![record("policy"), record("audit")])
-    }
-
-    fn wants_output(&self) -> bool {
-        true
-    }
-
-    fn finish(&mut self) -> Farewell<'_> {
-        self.notes.borrow_mut().push("finish".into());
-        Box::pin(ready(()))
-    }
-}
 
 const STEPS: &str = "  a: {run: echo one}\n  b: {run: echo two, needs: [a]}\n";
 
@@ -124,7 +33,7 @@ fn each_place_is_asked_once_in_its_order_also_about_cached_results() {
         assert_eq!(receipt.schema_version, Some(3));
         let names: Vec<_> = receipt.plugins.iter().flatten().map(|r| &r.name).collect();
         assert_eq!(names, ["audit", "policy"]);
-        let seen = hooks.receipt.unwrap();
+        let seen = &hooks.receipts[0];
         assert_eq!(seen.plugins, None);
         assert_eq!(seen.steps, receipt.steps);
     }
@@ -183,8 +92,15 @@ fn a_denial_after_a_step_is_in_a_signed_receipt_and_nothing_more_is_asked() {
             assert_eq!(names, steps, "{at}");
             assert!(outcome.receipt.signature.is_some());
             assert_eq!(outcome.skipped.len(), 2 - steps.len(), "{at}");
-            let denied = &outcome.receipt.plugins.unwrap()[0];
-            assert_eq!(denied.decision, Decision::Deny);
+            let denied = outcome.receipt.plugins.unwrap().pop().unwrap();
+            let decision = match kind {
+                StopKind::Denied => Decision::Deny,
+                StopKind::Failed => Decision::Error,
+            };
+            assert_eq!(
+                (denied.name.as_str(), denied.decision),
+                ("policy", decision)
+            );
         }
     }
 }
@@ -256,42 +172,204 @@ fn the_key_is_loaded_after_the_last_step_and_the_last_answer() {
 }
 
 #[test]
-fn values_of_secrets_are_not_told() {
-    struct Facts(String);
-    impl Hooks for Facts {
-        fn pipeline_validate<'a>(&'a mut self, facts: &'a PipelineFacts) -> Answer<'a> {
-            self.0 = format!("{facts:?}");
-            Box::pin(ready(Verdict::Go))
+fn a_denied_result_of_the_cache_is_not_taken() {
+    let world = World::new();
+    run(&world.options(STEPS), &mut Asked::default()).0.unwrap();
+    let mut hooks = Asked::stopping("pre b hit", StopKind::Denied);
+    let outcome = run(&world.options(STEPS), &mut hooks).0.unwrap();
+    assert_eq!(names(&outcome.receipt), ["a"]);
+    assert_eq!(outcome.skipped[0].step, "b");
+}
+
+#[test]
+fn steps_that_are_skipped_are_not_asked_about() {
+    let world = World::new();
+    for count in [1, 3] {
+        let mut options = world.options(
+            "  a: {run: exit 3}\n  b: {run: 'true', needs: [a]}\n  c: {run: 'true', needs: [b]}\n",
+        );
+        options.jobs = jobs(count);
+        let mut hooks = Asked::default();
+        let outcome = run(&options, &mut hooks).0.unwrap();
+        assert_eq!(outcome.skipped.len(), 2);
+        assert_eq!(
+            hooks.notes(),
+            [
+                "validate attest.yaml a,b,c",
+                "pre a",
+                "post a ",
+                "finalize",
+                "finish"
+            ]
+        );
+    }
+}
+
+#[test]
+fn steps_are_told_of_as_they_end() {
+    let world = World::new();
+    let mut options = world.options(
+        "  a: {run: 'while ! test -e go; do sleep 0.01; done'}\n  b: {run: 'true'}\n  c: {run: touch go}\n",
+    );
+    options.jobs = jobs(3);
+    let mut hooks = Asked::default();
+    let outcome = run(&options, &mut hooks).0.unwrap();
+    let notes = hooks.notes();
+    let after: Vec<_> = notes.iter().filter(|n| n.starts_with("post")).collect();
+    assert_eq!(after.len(), 3);
+    assert_eq!(after[2], "post a ");
+    // The receipt has its own order.
+    assert_eq!(names(&outcome.receipt), ["a", "b", "c"]);
+}
+
+fn names(receipt: &Receipt) -> Vec<&str> {
+    let steps = receipt.steps.iter();
+    steps.map(|step| step.name.as_str()).collect()
+}
+
+const BUILD: &str = "  build: {run: cat in > out; echo built, inputs: [in], outputs: [out]}\n";
+
+/// Writes whatever a run leaves on the disk anew, and more.
+fn tamper(world: &World) -> impl FnMut(&str) + 'static {
+    let root = world.path("");
+    move |note| {
+        let folders = ["cache", "receipts", "causal_ledger/events"];
+        // Before a step is looked for in the cache, that would only keep it from being found.
+        let from = usize::from(note.starts_with("validate"));
+        for folder in folders.into_iter().skip(from) {
+            let folder = root.join(".attest").join(folder);
+            fs_err::create_dir_all(&folder).unwrap();
+            for entry in fs_err::read_dir(&folder).unwrap() {
+                fs_err::write(entry.unwrap().path(), "forged").unwrap();
+            }
+            fs_err::write(folder.join("forged.yaml"), "forged").unwrap();
         }
-        fn step_pre<'a>(&'a mut self, facts: &'a BeforeStep<'a>) -> Answer<'a> {
-            self.0.push_str(&format!("{facts:?}"));
-            Box::pin(ready(Verdict::Go))
-        }
-        fn step_post<'a>(&'a mut self, facts: &'a AfterStep<'a>) -> Answer<'a> {
-            self.0.push_str(&format!("{facts:?}"));
-            Box::pin(ready(Verdict::Go))
-        }
-        fn receipt_finalize<'a>(&'a mut self, receipt: &'a Receipt) -> Answer<'a> {
-            self.0.push_str(&format!("{receipt:?}"));
-            Box::pin(ready(Verdict::Go))
-        }
-        fn records(&self) -> Option<Vec<PluginRecord>> {
-            Some(Vec::new())
-        }
-        fn wants_output(&self) -> bool {
-            true
-        }
-        fn finish(&mut self) -> Farewell<'_> {
-            Box::pin(ready(()))
+        if from == 0 && root.join("out").exists() {
+            fs_err::write(root.join("out"), "forged").unwrap();
         }
     }
+}
+
+#[test]
+fn g3_who_writes_into_state_and_outputs_while_asked_changes_no_fact() {
+    let (honest, world) = (World::new(), World::new());
+    for world in [&honest, &world] {
+        world.write("in", "one");
+    }
+    for hit in [false, true] {
+        let key = FakeKey::new(String::new);
+        let build = |world: &World, mut hooks: Asked| {
+            let mut options = world.options(BUILD);
+            options.signing = Some(&key);
+            if hit {
+                options.now = || "2026-11-30T13:00:00Z".parse().unwrap();
+                // There is a result to be taken, which changes once it was found.
+                let made = run(&world.options(BUILD), &mut Asked::default());
+                made.0.unwrap();
+            }
+            let outcome = run(&options, &mut hooks).0.unwrap();
+            assert_eq!(outcome.receipt.steps[0].cache_hit, hit);
+            outcome
+        };
+        let expected = build(&honest, Asked::default()).receipt;
+        let outcome = build(
+            &world,
+            Asked {
+                meanwhile: Some(Box::new(tamper(&world))),
+                ..Asked::default()
+            },
+        );
+        assert_eq!(world.read("out"), "forged");
+        let receipt = &outcome.receipt;
+        assert_eq!(receipt.steps, expected.steps);
+        assert_eq!(receipt.causal_events, expected.causal_events);
+        assert_eq!(receipt.timestamp, expected.timestamp);
+        let artifacts = |receipt: &Receipt| receipt.provenance.clone().unwrap().artifacts;
+        assert_eq!(artifacts(receipt), artifacts(&expected));
+        assert!(receipt.signature.is_some());
+        // What is on the disk in the end is what was in memory.
+        let written = fs_err::read(outcome.path.unwrap()).unwrap();
+        assert_eq!(&attest_receipt::receipt::read(&written).unwrap(), receipt);
+        for event in &receipt.causal_events {
+            let path = format!(".attest/causal_ledger/events/{event}.json");
+            assert_eq!(world.read(&path), honest.read(&path));
+        }
+    }
+}
+
+#[test]
+fn outputs_are_told_to_their_limit_also_where_no_receipt_has_them() {
+    let world = World::new();
+    let steps = "  a: {run: 'head -c 70000 /dev/zero | tr \"\\\\0\" x; echo warned >&2'}\n";
+    for record in [Record::None, Record::Tail, Record::Full] {
+        for hit in [false, true] {
+            let mut options = world.options(steps);
+            options.record = record;
+            let mut hooks = Asked::default();
+            let receipt = run(&options, &mut hooks).0.unwrap().receipt;
+            let step = &receipt.steps[0];
+            assert_eq!(step.cache_hit, hit);
+            let output = hooks.outputs[0].as_ref().unwrap();
+            if (record, hit) == (Record::None, true) {
+                // Nobody knows any more what it was.
+                assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
+                assert!(output.stdout_truncated && output.stderr_truncated);
+            } else {
+                assert_eq!(output.stdout, "x".repeat(65_536), "{record:?} {hit}");
+                assert_eq!(output.stderr, "warned\n");
+                assert!(output.stdout_truncated && !output.stderr_truncated);
+            }
+            let recorded = match record {
+                Record::None => String::new(),
+                Record::Tail => format!("[4464 bytes cut by attest]\n{}", "x".repeat(65_536)),
+                Record::Full => "x".repeat(70_000),
+            };
+            assert_eq!(step.stdout, recorded);
+            let files = world.files(".attest/cache");
+            let kept = files.iter().any(|file| {
+                let path = format!(".attest/cache/{file}");
+                world.read(&path).contains("warned\n")
+            });
+            assert_eq!(kept, record != Record::None, "{record:?}");
+        }
+        for file in world.files(".attest/cache") {
+            fs_err::remove_file(world.path(&format!(".attest/cache/{file}"))).unwrap();
+        }
+    }
+    let mut hooks = Asked {
+        no_output: true,
+        ..Asked::default()
+    };
+    run(&world.options(steps), &mut hooks).0.unwrap();
+    assert_eq!(hooks.outputs, [None]);
+}
+
+#[test]
+fn values_of_secrets_are_not_told() {
     let world = World::new();
     let options = world.options_of(
-        "version: '1'\nsecrets: [TOKEN]\nenv: {TOKEN: hunter2}\nsteps:\n  a: {run: echo $TOKEN hunter2}\n",
+        "version: hunter2\nsecrets: [TOKEN]\nenv: {TOKEN: hunter2, hunter2: x}\nsteps:\n  a: {run: echo $TOKEN hunter2}\n",
     );
-    let mut hooks = Facts(String::new());
-    // An empty list of records is no receipt that anybody would read.
-    run(&options, &mut hooks).0.unwrap_err();
-    assert!(hooks.0.contains("[redacted TOKEN]"));
-    assert!(!hooks.0.contains("hunter2"), "{}", hooks.0);
+    let mut hooks = Asked::default();
+    run(&options, &mut hooks).0.unwrap();
+    assert_eq!(hooks.notes().len(), 5);
+    assert!(hooks.told.contains("[redacted TOKEN]"));
+    assert!(!hooks.told.contains("hunter2"), "{}", hooks.told);
+}
+
+#[test]
+fn a_receipt_that_nobody_may_read_is_shown_to_nobody() {
+    let world = World::new();
+    let options = world.options_of(
+        "version: '1'\nsecrets: [TOKEN]\nenv: {TOKEN: hunter2}\nsteps:\n  a: {run: 'mkdir -p out; touch out/$TOKEN', outputs: [out]}\n",
+    );
+    let mut hooks = Asked::default();
+    let error = run(&options, &mut hooks).0.unwrap_err();
+    assert!(told(&error).contains("TOKEN"), "{}", told(&error));
+    assert_eq!(
+        hooks.notes(),
+        ["validate attest.yaml a", "pre a", "post a "]
+    );
+    assert!(!hooks.told.contains("hunter2"), "{}", hooks.told);
+    assert_eq!(world.receipts(), Vec::<String>::new());
 }

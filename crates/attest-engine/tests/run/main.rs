@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail by panicking, too"
 )]
 
+mod asked;
 mod cache;
 mod commands;
 mod faults;
