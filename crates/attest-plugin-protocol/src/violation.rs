@@ -80,6 +80,9 @@ pub enum Violation {
     /// The line is not one JSON object (seed 4).
     #[error("a line is not one JSON object: {0}")]
     Json(JsonError),
+    /// The same key twice, at any depth (ours).
+    #[error("invalid message: {0}")]
+    DuplicateKey(JsonError),
     /// A field is missing or has a value that is not allowed.
     #[error("invalid message: {0}")]
     Field(FieldError),
@@ -120,7 +123,10 @@ pub enum Violation {
 // Written by hand: a derived conversion would make the cause a source, and the message has it.
 impl From<JsonError> for Violation {
     fn from(error: JsonError) -> Self {
-        Self::Json(error)
+        match error {
+            JsonError::DuplicateKey { .. } => Self::DuplicateKey(error),
+            other => Self::Json(other),
+        }
     }
 }
 
