@@ -120,13 +120,13 @@ impl Session {
         let mut session = Self::start(command);
         session.send(
             "hello",
-            json!({"attest_version": "1.2.3", "protocols": [1]}),
+            &json!({"attest_version": "1.2.3", "protocols": [1]}),
         );
         let answer = session.answer();
         (session, answer)
     }
 
-    pub(crate) fn send(&mut self, kind: &str, more: Value) {
+    pub(crate) fn send(&mut self, kind: &str, more: &Value) {
         self.id += 1;
         let mut message = json!({"v": 1, "id": self.id, "kind": kind});
         message
@@ -153,14 +153,14 @@ impl Session {
     }
 
     pub(crate) fn ask(&mut self, kind: &str, payload: &Value) -> Value {
-        self.send(kind, json!({ "payload": payload }));
+        self.send(kind, &json!({ "payload": payload }));
         let answer = self.answer();
         assert_eq!(answer["kind"], "verdict", "{answer}");
         answer
     }
 
     pub(crate) fn shutdown(mut self) -> End {
-        self.send("shutdown", json!({}));
+        self.send("shutdown", &json!({}));
         self.end()
     }
 

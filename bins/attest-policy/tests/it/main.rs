@@ -11,4 +11,8 @@ mod cli;
 #[cfg(test)]
 mod core;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
+mod hosted;
+#[cfg(test)]
 mod protocol;

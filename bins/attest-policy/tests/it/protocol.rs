@@ -146,7 +146,7 @@ fn a_policy_that_cannot_be_used_is_exit_2_before_any_answer(file: &str, says: &s
     let mut session = Session::start(&mut command);
     session.send(
         "hello",
-        json!({"attest_version": "1.2.3", "protocols": [1]}),
+        &json!({"attest_version": "1.2.3", "protocols": [1]}),
     );
     let end = session.end();
     assert_eq!(end.status.code(), Some(2), "{end:?}");
