@@ -6,13 +6,17 @@
     reason = "helpers of tests may fail by panicking, too"
 )]
 
+#[path = "../run/asked.rs"]
+mod asked;
 #[expect(dead_code, reason = "shared with the tests of pipelines")]
 #[path = "../run/support.rs"]
 mod support;
 
 mod capsule;
 mod repro;
+mod repro_hooks;
 mod wrap;
+mod wrap_hooks;
 
 use support::World;
 

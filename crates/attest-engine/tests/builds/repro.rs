@@ -10,25 +10,25 @@ use test_case::test_case;
 use crate::support::{FakeKey, Seen, World, runtime, until};
 
 /// A temporary folder of its own, so that what is left behind is seen.
-struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    fn options(&self, world: &World, steps: &str) -> RunOptions<'static> {
+    pub(crate) fn options(&self, world: &World, steps: &str) -> RunOptions<'static> {
         let mut options = world.options(steps);
         let folder = self.folder.path().as_os_str().to_owned();
         options.environment.0.push(("TMPDIR".into(), folder));
         options
     }
 
-    fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         fs_err::read_dir(self.folder.path()).unwrap().count()
     }
 }

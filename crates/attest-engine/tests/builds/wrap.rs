@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{Seen, World, runtime, until};
 
-fn options(world: &World, command: &[&str]) -> WrapOptions<'static> {
+pub(crate) fn options(world: &World, command: &[&str]) -> WrapOptions<'static> {
     let workspace = world.path("");
     WrapOptions {
         state: State::choose(&workspace, None, None),
