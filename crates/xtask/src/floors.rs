@@ -79,6 +79,18 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         "G2: no signing oracle",
     ),
     (
+        "attest-policy-plugin",
+        &[
+            "process-tree",
+            "attest-plugin-host",
+            "attest-engine",
+            "keys",
+            "nix",
+            "tokio",
+        ],
+        "the reference plugin judges what it is sent: it starts nothing and holds no key",
+    ),
+    (
         "plugin-archive",
         &["fs-err", "nix", "rustix", "safe-fs", "tokio"],
         "archives decode in memory",
