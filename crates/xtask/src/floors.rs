@@ -80,7 +80,12 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "attest-policy-plugin",
-        &["process-tree", "attest-plugin-host", "attest-engine", "keys"],
+        &[
+            "process-tree",
+            "attest-plugin-host",
+            "attest-engine",
+            "keys",
+        ],
         "the reference plugin judges what it is sent: it starts nothing and holds no key",
     ),
     (
