@@ -1,10 +1,37 @@
 //! attest-plugin/1: the messages and both session machines, without I/O.
 //!
-//! [`HostSession`] is the side of the core, [`PluginSession`] that of the plugin. Both are fed with
-//! bytes and asked for what to do next; a caller moves the bytes and watches the clock. A plugin
-//! author implements [`Plugin`] and calls [`serve`].
+//! A plugin author implements [`Plugin`] and calls [`serve`]. Below that, [`HostSession`] is the side
+//! of the core and [`PluginSession`] that of the plugin: both are fed with bytes and asked for what
+//! to do next; a caller moves the bytes and watches the clock. What a message may hold is expressed
+//! in types ([`Payload`], [`Verdict`], [`Announcement`]).
+//!
+//! Where a rule comes from stands behind it: "seed" and a section of the document attest-plugin/1,
+//! or "ours" where the document is silent.
 //!
 //! The crate never reads a clock, starts a process or touches a file.
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//!
+//! use attest_plugin_protocol::{
+//!     Announcement, Expected, Hook, HostEvent, HostSession, PluginSession,
+//! };
+//!
+//! let expected = Expected {
+//!     name: "noop".parse()?,
+//!     hooks: vec![Hook::StepPre],
+//!     deterministic: true,
+//! };
+//! let now = Instant::now();
+//! let mut host = HostSession::new(expected, "1.0.0", Duration::from_secs(30), now);
+//! let mut plugin = PluginSession::new();
+//!
+//! plugin.receive(&host.poll_transmit().unwrap_or_default())?;
+//! plugin.accept(Announcement::new("noop".parse()?, "0.1.0", &[Hook::StepPre], true))?;
+//! host.receive(now, &plugin.poll_transmit().unwrap_or_default());
+//! assert!(matches!(host.poll_event(), Some(HostEvent::Ready(_))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod annotation;
 mod announcement;
@@ -36,3 +63,8 @@ pub use serve::{Plugin, ServeError, serve};
 pub use verdict::{Decision, Finding, InvalidFinding, Severity, Verdict};
 pub use violation::{ProtocolError, Violation};
 pub use words::UnknownWord;
+
+/// Runs the examples of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
