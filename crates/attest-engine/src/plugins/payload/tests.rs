@@ -1,3 +1,5 @@
+//! What each payload holds, and what it does not.
+
 use std::collections::BTreeMap;
 
 use attest_receipt::receipt::ArtifactKind;

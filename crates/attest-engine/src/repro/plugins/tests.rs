@@ -1,3 +1,5 @@
+//! What is compared of two builds, and how it is told.
+
 use super::*;
 use crate::hooks::StopKind;
 
