@@ -21,6 +21,8 @@
 
 pub mod declare;
 pub mod executable;
+#[doc(hidden)]
+pub mod fuzz_entry;
 pub mod host;
 pub mod log;
 pub mod pin;
