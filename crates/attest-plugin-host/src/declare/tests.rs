@@ -488,8 +488,17 @@ fn what_is_no_toml_is_told_with_its_line() {
         let error = refused(text);
         assert!(error.contains(&format!("line {line}: ")), "{error}");
     }
-    let deep = format!("schema_version = 1\nx = {}", "[".repeat(100_000));
-    refused(&deep);
+    let dotted = "a.".repeat(500_000);
+    for deep in [
+        format!("x = {}", "[".repeat(500_000)),
+        format!("x = {}", "{a=".repeat(300_000)),
+        format!("{dotted}a = 1"),
+        format!("[{dotted}a]"),
+        format!("[[{dotted}a]]"),
+        format!("x = {{ {dotted}a = 1 }}"),
+    ] {
+        refused(&format!("schema_version = 1\n{deep}\n"));
+    }
     let long = format!("#{}", "x".repeat(MAX_BYTES));
     assert!(matches!(
         Plugins::parse(&long, Strictness::Run),
