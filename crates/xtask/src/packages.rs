@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -12,12 +13,63 @@ use crate::stage::{Verdict, report};
 use crate::tools::target;
 use crate::workspace::{Member, cargo, metadata, root};
 
-const PLUGIN: &str = "\
+/// Plugins from outside, each with the one crate that it needs.
+const OUTSIDE: &[(&str, &str, &str)] = &[
+    ("forge-plugin", "forge-plugin-kit", FORGE),
+    ("attest-plugin", "attest-plugin-protocol", ATTEST),
+];
+
+const FORGE: &str = "\
 //! A plugin from outside: upper case.
 fn main() -> std::process::ExitCode {
     forge_plugin_kit::serve_text(|input, _context| Ok(input.to_uppercase()))
 }
 ";
+
+const ATTEST: &str = "\
+//! A policy from outside: no step may call curl.
+use std::process::ExitCode;
+
+use attest_plugin_protocol::{
+    Announcement, Finding, Hook, Payload, Plugin, Severity, Verdict, serve,
+};
+
+struct NoNetwork;
+
+impl Plugin for NoNetwork {
+    fn hello(&mut self, _attest_version: &str) -> Result<Announcement, String> {
+        let name = \"outside\".parse().map_err(|_| \"a bad name\")?;
+        Ok(Announcement::new(name, \"0.1.0\", &[Hook::StepPre], true))
+    }
+
+    fn judge(&mut self, payload: &Payload) -> Verdict {
+        match payload {
+            Payload::BeforeStep(step) if step.run.contains(\"curl\") => {
+                let finding = Finding::new(\"no-network\", Severity::High, \"runs curl\", None);
+                Verdict::deny(finding.into_iter().collect())
+            }
+            _ => Verdict::allow(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match serve(&mut NoNetwork, std::io::stdin().lock(), std::io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!(\"{error}\");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+";
+
+const HELLO: &str = r#"{"v":1,"id":1,"kind":"hello","attest_version":"1.0.0","protocols":[1]}"#;
+const STEP: &str = concat!(
+    r#"{"v":1,"id":2,"kind":"step.pre","payload":{"step":{"name":"get","run":"curl x","needs":[],"#,
+    r#""inputs":[],"outputs":[],"input_hash":"","command_hash":"","cache_hit":false}}}"#
+);
+const SHUTDOWN: &str = r#"{"v":1,"id":3,"kind":"shutdown"}"#;
 
 /// Runs the check.
 pub(crate) fn run() -> Result<Verdict> {
@@ -46,11 +98,15 @@ pub(crate) fn run() -> Result<Verdict> {
     }
     if findings.is_empty() {
         let unpacked = pack(&root, &publishable)?;
-        build_outside(&root, &publishable, &unpacked)?;
+        for (name, dependency, source) in OUTSIDE {
+            build_outside(&root, &publishable, &unpacked, (name, dependency, source))?;
+        }
+        ask_the_policy(&root)?;
     }
     let count = format!(
-        "{} crates packed and a plugin built from them",
-        publishable.len()
+        "{} crates packed and {} plugins built from them",
+        publishable.len(),
+        OUTSIDE.len()
     );
     Ok(report("packages", &count, &findings))
 }
@@ -110,12 +166,17 @@ fn pack(root: &Path, members: &[&Member]) -> Result<PathBuf> {
     Ok(unpacked)
 }
 
-fn build_outside(root: &Path, members: &[&Member], unpacked: &Path) -> Result<()> {
-    let plugin = unpacked.join("outside-plugin");
+fn build_outside(
+    root: &Path,
+    members: &[&Member],
+    unpacked: &Path,
+    (name, dependency, source): (&str, &str, &str),
+) -> Result<()> {
+    let plugin = unpacked.join(format!("outside-{name}"));
     fs::create_dir_all(plugin.join("src"))?;
-    let mut manifest = String::from(
-        "[workspace]\n[package]\nname = \"outside-plugin\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\nforge-plugin-kit = \"*\"\n\n[patch.crates-io]\n",
+    let mut manifest = format!(
+        "[workspace]\n[package]\nname = \"outside-{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\n{dependency} = \"*\"\n\n[patch.crates-io]\n",
     );
     for member in members {
         let _ = writeln!(
@@ -125,7 +186,7 @@ fn build_outside(root: &Path, members: &[&Member], unpacked: &Path) -> Result<()
         );
     }
     fs::write(plugin.join("Cargo.toml"), manifest)?;
-    fs::write(plugin.join("src/main.rs"), PLUGIN)?;
+    fs::write(plugin.join("src/main.rs"), source)?;
     fs::copy(root.join("Cargo.lock"), plugin.join("Cargo.lock"))?;
     let status = Command::new(cargo())
         .args(["build", "--quiet"])
@@ -134,7 +195,35 @@ fn build_outside(root: &Path, members: &[&Member], unpacked: &Path) -> Result<()
         .status()
         .context("cannot start cargo build")?;
     if !status.success() {
-        bail!("a plugin does not build from the packed sources");
+        bail!("outside-{name} does not build from the packed sources");
+    }
+    Ok(())
+}
+
+/// Lets the built policy answer, one message at a time.
+fn ask_the_policy(root: &Path) -> Result<()> {
+    let program = target(root).join("packed-build/debug/outside-attest-plugin");
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start outside-attest-plugin")?;
+    let mut input = child.stdin.take().context("no stdin")?;
+    let mut output = BufReader::new(child.stdout.take().context("no stdout")?);
+    for (message, part) in [
+        (HELLO, r#""kind":"hello_ok","name":"outside""#),
+        (STEP, r#""id":2,"kind":"verdict","decision":"deny""#),
+    ] {
+        writeln!(input, "{message}")?;
+        let mut answer = String::new();
+        output.read_line(&mut answer)?;
+        if !answer.contains(part) {
+            bail!("outside-attest-plugin answered {answer:?} to {message}");
+        }
+    }
+    writeln!(input, "{SHUTDOWN}")?;
+    if !child.wait()?.success() {
+        bail!("outside-attest-plugin did not end cleanly after `shutdown`");
     }
     Ok(())
 }
