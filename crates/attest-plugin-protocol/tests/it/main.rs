@@ -9,6 +9,8 @@ mod handshake;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod package;
+#[cfg(test)]
 mod pair;
 #[cfg(test)]
 mod plugin;
