@@ -1,5 +1,5 @@
-//! The part about receipts: a pipeline runs, its receipt is signed and verified, and three things
-//! that a receipt must not survive are tried on it.
+//! The part about receipts: a pipeline runs, its receipt is signed and verified, three things that a
+//! receipt must not survive are tried on it, and a plugin refuses a run.
 //!
 //! Every command is run as a user would run it, its own words are shown, and its outcome is
 //! checked: one that ends otherwise than it should fails the whole.
@@ -21,7 +21,7 @@ use crate::place::Place;
 use crate::present::quoted;
 use crate::story::{interrupted, step};
 use command::{Ran, Shell, check_of};
-use workspace::{CHANGED, RECEIPT, Workspace};
+use workspace::{CHANGED, DENIED, RECEIPT, Workspace};
 
 /// How long one command may take; each is done in a fraction of a second.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -34,6 +34,7 @@ struct Shown {
     digit: String,
     input: String,
     twice: String,
+    denied: String,
     ran: Vec<Ran>,
 }
 
@@ -142,8 +143,18 @@ async fn steps(
     twice.ends_with(1)?.show(ui);
     let twice = workspace::differing(&twice)?;
     ui.status(format!("   the file is {twice}"));
+    ui.status("8  a plugin that may refuse: pinned by digest, asked before anything runs");
+    Workspace::declare_plugin(place)?;
+    ui.status(workspace::told_policy());
+    let pin = shell.attest(&["plugins", "pin", "policy"]).await?;
+    pin.ends_with(0)?.show(ui);
+    let denied = shell
+        .attest(&["run", "-p", "stamped.yaml", "--receipt", DENIED])
+        .await?;
+    denied.ends_with(1)?.show_error(ui);
+    let denied = workspace.denial(&denied)?;
     ui.status(format!(
-        "8  all of it in {:.1} s",
+        "9  all of it in {:.1} s",
         started.elapsed().as_secs_f64()
     ));
     Ok(Shown {
@@ -152,6 +163,7 @@ async fn steps(
         digit,
         input,
         twice,
+        denied,
         ran: shell.into_ran(),
     })
 }
@@ -167,6 +179,7 @@ fn present(shown: &Shown, kept: Option<&Path>, ui: &Ui) -> Result<(), CliError> 
         "changed_digit": shown.digit,
         "changed_input": shown.input,
         "not_reproducible": [shown.twice],
+        "denied_by_rule": shown.denied,
         "commands": commands,
         "state": kept,
     });
@@ -189,6 +202,10 @@ fn present(shown: &Shown, kept: Option<&Path>, ui: &Ui) -> Result<(), CliError> 
             (
                 "  built twice",
                 short(&format!("not the same: {}", shown.twice)),
+            ),
+            (
+                "  asked of a plugin",
+                short(&format!("denied by the rule {}", shown.denied)),
             ),
         ]);
         format!("\n{}\n{table}", ui.heading("a signed receipt"))

@@ -62,12 +62,19 @@ impl Place {
 
     /// Writes a file that only this user can read.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, DemoError> {
+        self.write_with(name, text, 0o600)
+    }
+
+    /// Writes a script that only this user can read and run.
+    pub(crate) fn write_script(&self, name: &str, text: &str) -> Result<PathBuf, DemoError> {
+        self.write_with(name, text, 0o700)
+    }
+
+    fn write_with(&self, name: &str, text: &str, mode: u32) -> Result<PathBuf, DemoError> {
         let path = self.path(name);
-        safe_fs::write_atomic(&path, text.as_bytes(), 0o600).map_err(|source| {
-            DemoError::State {
-                what: "write",
-                source,
-            }
+        safe_fs::write_atomic(&path, text.as_bytes(), mode).map_err(|source| DemoError::State {
+            what: "write",
+            source,
         })?;
         Ok(path)
     }

@@ -34,12 +34,15 @@ fn a_receipt_from_one_command() {
         "receipt.yaml: fail\n",
         "step 'sum': input hash mismatch",
         "the file is out/stamp.txt\n",
+        "$ attest plugins pin policy\n",
+        "error: plugin policy denied: same-each-time (high)",
     ] {
         assert!(err.contains(wanted), "{wanted}: {err}");
     }
     for wanted in [
         "as it was made     accepted: ",
         "one digit changed  refused: ",
+        "asked of a plugin  denied by the rule same-each-time",
     ] {
         assert!(out.contains(wanted), "{wanted}: {out}");
     }
@@ -67,7 +70,9 @@ fn the_record_has_every_command_with_its_outcome() {
         .iter()
         .map(|one| one["exit_code"].as_i64())
         .collect();
-    assert_eq!(codes, [0, 0, 0, 0, 0, 0, 1, 0, 1, 1].map(Some), "{out}");
+    let expected = [0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1];
+    assert_eq!(codes, expected.map(Some), "{out}");
+    assert_eq!(record["denied_by_rule"], "same-each-time");
     let key_id = record["key_id"].as_str().unwrap();
     let shown = commands[4]["stdout"].as_str().unwrap();
     let row = shown.lines().find_map(|line| line.strip_prefix("key id"));
@@ -105,6 +110,10 @@ fn a_kept_workspace_is_one_to_go_on_with() {
     };
     assert_eq!(verify(&[]), Some(0));
     assert_eq!(verify(&["--recompute"]), Some(1));
+    // The plugin's script is still there, and denies the same build again.
+    let run = ["__attest", "run", "-p", "stamped.yaml"];
+    let run = home.command(&run).current_dir(work).output().unwrap();
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
     // What was changed is put back: the receipt holds again.
     fs::write(format!("{work}/numbers.txt"), "19\n23\n").unwrap();
     assert_eq!(verify(&["--recompute"]), Some(0));

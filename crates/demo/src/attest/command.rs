@@ -146,6 +146,12 @@ impl Ran {
         self.show_lines(self.err.lines().chain(self.out.lines()), ui);
     }
 
+    /// Shows why it ended as it did, without what it said on the way.
+    pub(super) fn show_error(&self, ui: &Ui) {
+        let lines = self.err.lines();
+        self.show_lines(lines.skip_while(|line| !line.starts_with("error: ")), ui);
+    }
+
     /// Shows the lines from one that starts so to another that does.
     pub(super) fn show_between(&self, from: &str, until: &str, ui: &Ui) {
         let lines = self.out.lines().skip_while(|line| !line.starts_with(from));

@@ -2,14 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::command::Ran;
 use crate::error::DemoError;
 use crate::place::Place;
+use crate::present::quoted;
 
 /// The receipt that is made.
 pub(super) const RECEIPT: &str = "receipt.yaml";
 /// The copy with another digit.
 pub(super) const CHANGED: &str = "changed.yaml";
+
+/// The receipt of a run that a plugin refuses, which is never made.
+pub(super) const DENIED: &str = "denied.yaml";
 
 /// What is typed to build twice.
 pub(super) const TWICE: [&str; 6] = [
@@ -58,6 +64,19 @@ steps:
 const STAMP: &str = "out/stamp.txt";
 const SAME: &str = "out/sum.sh";
 
+/// What no step may do, for a plugin that is asked before anything runs.
+const POLICY: &str = "\
+version = 1
+
+[[command]]
+id = \"same-each-time\"
+decision = \"deny\"
+severity = \"high\"
+deny = [\"*random*\"]
+";
+/// The rule that the build with the flaw breaks.
+const RULE: &str = "same-each-time";
+
 const LONGEST_RECEIPT: u64 = 1 << 20;
 
 /// A folder that a pipeline can run in.
@@ -84,6 +103,32 @@ impl Workspace {
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Declares a plugin that judges by a policy: this program under a hidden name, behind a script
+    /// since a plugin is started without arguments.
+    pub(super) fn declare_plugin(place: &Place) -> Result<(), DemoError> {
+        let program = quoted(&place.program);
+        let script = format!("#!/bin/sh\nexec {program} __attest-policy\n");
+        let script = place.write_script("attest-policy", &script)?;
+        let plugins = format!(
+            "schema_version = 1\n\n[[plugin]]\nname = \"policy\"\ncommand = {}\ndigest = \"\"\n\
+             protocol = \"1\"\nhooks = [\"pipeline.validate\"]\ndeterministic = true\n",
+            json!(script)
+        );
+        place.write("work/.attest/plugins.toml", &plugins)?;
+        place.write("work/.attest/policy.toml", POLICY)?;
+        Ok(())
+    }
+
+    /// Insists that the plugin's rule stopped a run before it did or left anything.
+    pub(super) fn denial(&self, ran: &Ran) -> Result<String, DemoError> {
+        let said = ran.messages();
+        let told = said.contains("policy") && said.contains(RULE);
+        if told && !self.folder.join(DENIED).exists() {
+            return Ok(RULE.to_owned());
+        }
+        Err(ran.otherwise(&format!("no receipt, and the rule {RULE}"), said))
     }
 
     /// Copies the receipt with one digit of a hash changed, and returns the line before and after.
@@ -127,6 +172,13 @@ fn other_digit(receipt: &str) -> Option<(String, String)> {
 /// The steps as the user wrote them.
 pub(super) fn told() -> String {
     commands(PIPELINE)
+}
+
+/// The policy as its author wrote it.
+pub(super) fn told_policy() -> String {
+    let lines = POLICY.lines().skip_while(|line| !line.starts_with('['));
+    let lines: Vec<String> = lines.map(|line| format!("   {line}")).collect();
+    lines.join("\n")
 }
 
 /// The step with the flaw.
