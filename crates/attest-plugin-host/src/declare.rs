@@ -45,6 +45,7 @@ use std::time::Duration;
 use attest_plugin_protocol::{Hook, PluginName};
 
 pub use error::DeclareError;
+pub use read::unfit_variable;
 
 /// The digest of a plugin's bytes, `blake3:` and 64 lowercase hexadecimal digits.
 pub use digest_text::Blake3Text as Digest;

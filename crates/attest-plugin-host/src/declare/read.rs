@@ -307,7 +307,7 @@ fn env(fields: &mut Fields<'_>) -> Result<BTreeMap<String, String>, DeclareError
     let mut table = table.below(fields.plugin.clone(), "env.");
     let mut variables = BTreeMap::new();
     for (name, (at, value)) in table.rest() {
-        if let Some(rule) = unfit(&name) {
+        if let Some(rule) = unfit_variable(&name) {
             return Err(table.refuse(at, &name, rule));
         }
         let at = value.span().start;
@@ -321,7 +321,8 @@ fn env(fields: &mut Fields<'_>) -> Result<BTreeMap<String, String>, DeclareError
 }
 
 /// Says why a variable of this name is not for plugins.
-fn unfit(name: &str) -> Option<&'static str> {
+#[must_use]
+pub fn unfit_variable(name: &str) -> Option<&'static str> {
     let mut bytes = name.bytes();
     let begins = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     let goes_on = |byte: u8| begins(byte) || byte.is_ascii_digit();
