@@ -1,5 +1,9 @@
 //! Runs scenarios and turns what they found into verdicts.
 
+use std::num::NonZeroUsize;
+use std::pin::pin;
+
+use futures_util::{StreamExt, stream};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -26,6 +30,24 @@ impl Runner {
             limits,
             announced: OnceCell::const_new(),
         }
+    }
+
+    /// Runs several scenarios at once and tells of each in the order given, whichever ends first.
+    ///
+    /// # Errors
+    /// That of whoever is told; what still runs is ended.
+    pub async fn run_all<E>(
+        &self,
+        scenarios: &[Scenario],
+        at_once: NonZeroUsize,
+        mut tell: impl FnMut(Verdict) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let runs = stream::iter(scenarios).map(|scenario| self.run(scenario));
+        let mut verdicts = pin!(runs.buffered(at_once.get()));
+        while let Some(verdict) = verdicts.next().await {
+            tell(verdict)?;
+        }
+        Ok(())
     }
 
     /// Runs one scenario.

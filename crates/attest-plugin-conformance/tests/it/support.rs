@@ -1,6 +1,8 @@
 //! Runs the suite against the mutant or against a script.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +10,6 @@ use std::time::Duration;
 
 use attest_plugin_conformance::{Limits, Report, Runner, Status, Target, select};
 use attest_plugin_host::{Executable, SearchPath};
-use futures_util::{StreamExt, stream};
 use process_tree::Wrapper;
 
 /// The plugin with faults, which is also the wrapper.
@@ -72,13 +73,11 @@ pub(crate) fn run(target: Target, limits: Limits, only: &[&str]) -> Found {
         .build()
         .unwrap();
     let mut report = Report::default();
-    runtime.block_on(async {
-        let runs = stream::iter(&scenarios).map(|scenario| runner.run(scenario));
-        let mut verdicts = std::pin::pin!(runs.buffered(4));
-        while let Some(verdict) = verdicts.next().await {
-            report.add(verdict);
-        }
+    let all = runner.run_all(&scenarios, NonZeroUsize::new(4).unwrap(), |verdict| {
+        report.add(verdict);
+        Ok::<_, Infallible>(())
     });
+    runtime.block_on(all).unwrap();
     assert_eq!(report.verdicts().len(), scenarios.len());
     report
         .verdicts()
