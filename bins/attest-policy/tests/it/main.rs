@@ -16,3 +16,5 @@ mod examples;
 mod hosted;
 #[cfg(test)]
 mod protocol;
+#[cfg(test)]
+mod tutorial;
