@@ -138,6 +138,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_capability_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plugin");
+        fs_err::write(&path, "").unwrap();
+        let file = OwnedFd::from(std::fs::OpenOptions::new().read(true).open(&path).unwrap());
+        assert!(!has_capability(&file));
+        // Version 2, and in the first permitted word the right to open any socket.
+        let mut capability = [0; 20];
+        (capability[3], capability[5]) = (2, 0x20);
+        let flags = rustix::fs::XattrFlags::empty();
+        match rustix::fs::fsetxattr(&file, "security.capability", &capability, flags) {
+            Ok(()) => assert!(has_capability(&file)),
+            // Only root gives capabilities, and not on every file system.
+            Err(errno) => assert!(matches!(errno, Errno::PERM | Errno::OPNOTSUPP), "{errno}"),
+        }
+    }
+
+    #[test]
     fn root_can_change_everything() {
         assert_eq!(decide(ROOT, FILE, &[FOLDER]), Held::Copy);
     }

@@ -3,11 +3,12 @@
 //! These files can be written by the user of the test, so they are held as copies. The same with
 //! files in place is tested beside the code, which can be told how to hold a file.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use attest_plugin_host::executable::Held;
 use attest_plugin_host::{Digest, Executable, Plugins, Strictness};
@@ -83,30 +84,14 @@ async fn a_program_has_no_descriptor_but_its_three() {
 #[test]
 fn a_program_in_a_tree_of_root_runs_from_its_own_file() {
     let shell = Path::new("/bin/sh").canonicalize().unwrap();
-    let user = std::fs::metadata("/proc/self").unwrap().uid();
     let of_root = |path: &Path| {
         let found = path.metadata().unwrap();
         found.uid() == 0 && found.permissions().mode() & 0o022 == 0
     };
     let certain = shell.ancestors().all(of_root);
     let scratch = Scratch::new();
-    std::fs::set_permissions(scratch.path(""), PermissionsExt::from_mode(0o755)).unwrap();
-    let fixture = scratch.program("fixture", &std::fs::read(FIXTURE).unwrap());
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "no host does what this test does"
-    )]
-    let mut command = std::process::Command::new(fixture);
-    command.args(["hold".as_ref(), shell.as_os_str()]);
-    command.args(["-c", "readlink /proc/$$/exe"]);
-    if user == 0 {
-        // For root everything can be written, so that nothing stays in place.
-        command.uid(65534).gid(65534);
-    }
-    command.env("PATH", "/bin:/usr/bin").current_dir("/");
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+    let mut child = as_user(&scratch, &["hold".as_ref(), shell.as_os_str()])
+        .args(["-c", "readlink /proc/$$/exe"])
         .spawn()
         .unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -123,6 +108,34 @@ fn a_program_in_a_tree_of_root_runs_from_its_own_file() {
             assert!(said.contains("attest-plugin"), "{said}");
         }
     }
+}
+
+#[test]
+fn a_program_that_can_be_run_but_not_read_is_refused() {
+    let scratch = Scratch::new();
+    let secret = scratch.program("secret", b"#!/bin/sh\n");
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o311)).unwrap();
+    let child = as_user(&scratch, &["hold".as_ref(), secret.as_os_str()]).spawn();
+    let output = child.unwrap().wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("may not be read by this user"), "{said}");
+}
+
+/// The fixture as a user who is not root, since root can read and write everything.
+fn as_user(scratch: &Scratch, words: &[&OsStr]) -> Command {
+    std::fs::set_permissions(scratch.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    let fixture = scratch.program("fixture", &std::fs::read(FIXTURE).unwrap());
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no host does what this test does"
+    )]
+    let mut command = Command::new(fixture);
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    command.args(words).env("PATH", "/bin:/usr/bin");
+    command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
 }
 
 #[test]
