@@ -39,6 +39,9 @@ let
   # system calls; the sandbox allows neither. `cargo xtask ci` runs them, and the scenarios run the programs.
   needHost = [
     "attest"
+    "attest-plugin-conformance"
+    "attest-plugin-host"
+    "attest-policy"
     "forge"
     "forge-codex-plugin"
     "forge-exec-plugin"
