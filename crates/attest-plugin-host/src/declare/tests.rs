@@ -447,6 +447,25 @@ fn targets_are_as_strict_as_the_rest() {
 }
 
 #[test]
+fn a_workspace_has_declarations_none_or_an_error() {
+    let workspace = tempfile::tempdir().unwrap();
+    let load = || Plugins::load(workspace.path(), Strictness::Run);
+    assert_eq!(load().unwrap(), None);
+    assert_eq!(Plugins::text(workspace.path()).unwrap(), None);
+    let file = workspace.path().join(FILE);
+    fs_err::create_dir(file.parent().unwrap()).unwrap();
+    fs_err::write(&file, minimal("")).unwrap();
+    assert_eq!(load().unwrap(), Some(parse(&minimal(""))));
+    fs_err::write(&file, minimal("skip = true\n")).unwrap();
+    assert!(load().unwrap_err().to_string().contains("`skip`"));
+    let text = Plugins::text(workspace.path()).unwrap();
+    assert_eq!(text, Some(minimal("skip = true\n")));
+    fs_err::remove_file(&file).unwrap();
+    fs_err::create_dir(&file).unwrap();
+    assert!(matches!(load(), Err(DeclareError::InTheWay { .. })));
+}
+
+#[test]
 fn a_file_without_plugins_declares_nothing() {
     for text in ["schema_version = 1\n", "schema_version = 1\nplugin = []\n"] {
         assert_eq!(parse(text), Plugins::default());
