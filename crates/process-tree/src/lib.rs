@@ -26,7 +26,8 @@
 //! The host executes its own file again ([`Wrapper::current_exe`]) with a hidden first argument;
 //! [`run_wrapper_if_asked`], the first line of every `main`, takes it from there. The wrapper's
 //! environment is the program's, its descriptor 0 is a socket to the host, its 1 and 2 are the
-//! program's. It has one thread.
+//! program's until that runs and `/dev/null` from then on, so that the host sees when the program
+//! closes its own. It has one thread.
 //!
 //! ```text
 //! host                          wrapper                                program

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigHandler, SigSet, Signal, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
 
 use super::control::{self, Cancel, FRAME, Order, Report, STDIN};
@@ -84,6 +85,7 @@ fn start(command: &mut Command, ask_who_holds: bool) -> io::Result<Watch> {
     };
     close_on_exec()?;
     default_signals()?;
+    let null = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     // Said before it is so: the program may kill this process as its first act.
     control::send(io::stdin(), &Report::Starting.encode(), None)?;
     let target = command
@@ -95,14 +97,21 @@ fn start(command: &mut Command, ask_who_holds: bool) -> io::Result<Watch> {
         .ok()
         .and_then(Pid::from_raw)
         .ok_or(rustix::io::Errno::SRCH)?;
-    // Our copy of the program's stdin would hide its end from the host.
+    // Our copies of the program's descriptors would hide from the host that it closed them.
     command.stdin(Stdio::null());
+    let outputs = if ask_who_holds {
+        descendants::own_outputs()
+    } else {
+        Vec::new()
+    };
+    nix::unistd::dup2_stdout(&null)?;
+    nix::unistd::dup2_stderr(&null)?;
     let signals = signals()?;
     let watch = Watch {
         target,
         status: None,
         signals,
-        ask_who_holds,
+        outputs,
         inbox: Vec::new(),
         host_gone: false,
     };
@@ -176,7 +185,8 @@ struct Watch {
     target: Pid,
     status: Option<Status>,
     signals: SignalFd,
-    ask_who_holds: bool,
+    /// The program's stdout and stderr, if it matters who holds them.
+    outputs: Vec<PathBuf>,
     inbox: Vec<u8>,
     host_gone: bool,
 }
@@ -239,11 +249,7 @@ impl Watch {
 
     /// The program ended by itself and left children.
     fn settle(&mut self) -> Outlived {
-        let outputs = if self.ask_who_holds {
-            descendants::own_outputs()
-        } else {
-            Vec::new()
-        };
+        let outputs = std::mem::take(&mut self.outputs);
         let own = own_pid();
         let held = || {
             !outputs.is_empty()

@@ -151,3 +151,22 @@ async fn the_hosts_own_stdin_is_handed_over_when_asked_for() {
         assert!(child.wait().await.unwrap().is_success());
     }
 }
+
+/// The wrapper must not keep them open in the program's stead.
+#[tokio::test]
+async fn outputs_that_a_program_closes_are_at_their_end_while_it_runs() {
+    let shell = || Spec::new(["/bin/sh", "-c", "exec >&- 2>&-; read x"]).stdin(Stdin::Pipe);
+    let wrapped = spawn(&wrapper(), shell()).await.unwrap();
+    let direct = spawn_direct(shell()).await.unwrap();
+    for mut child in [wrapped, direct] {
+        let mut read = Vec::new();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_end(&mut read).await.unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        stderr.read_to_end(&mut read).await.unwrap();
+        assert!(read.is_empty());
+        // It still reads; the end of its input is its own end.
+        drop(child.stdin.take());
+        child.wait().await.unwrap();
+    }
+}
