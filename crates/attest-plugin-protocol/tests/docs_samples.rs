@@ -200,7 +200,7 @@ mod tests {
         let missing: Vec<&String> = of_the_code.difference(&fields).collect();
         assert!(missing.is_empty(), "no sample shows {missing:?}");
         // Names of variables and what an annotation holds are the user's own.
-        for own in ["MODE", "slsa_level", "controls_evaluated"] {
+        for own in ["MODE", "compiler", "rules"] {
             fields.remove(own);
         }
         for field in fields {
@@ -229,6 +229,18 @@ mod tests {
             Value::Array(items) => items.iter().for_each(|item| names(item, fields)),
             _ => {}
         }
+    }
+
+    /// The page shows the file that the tests run.
+    #[test]
+    fn the_plugin_of_the_documentation_is_the_example() {
+        let page = page();
+        let shown = page.split("\n```sh\n").nth(1).unwrap();
+        let shown = shown.split("```").next().unwrap();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/attest-noop.sh");
+        let file = std::fs::read_to_string(file).unwrap();
+        let code = shown.strip_prefix("#!/bin/sh\n").unwrap();
+        assert!(code.contains("hello") && file.ends_with(code), "{code}");
     }
 
     /// The numbers of the page are those of the code.
