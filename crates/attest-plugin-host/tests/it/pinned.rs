@@ -134,7 +134,10 @@ fn as_user(scratch: &Scratch, words: &[&OsStr]) -> Command {
         command.uid(65534).gid(65534);
     }
     command.args(words).env("PATH", "/bin:/usr/bin");
-    command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     command
 }
 
