@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use attest_engine::capsule::{CapsuleFault, Client, init, load, run};
-use attest_engine::hooks::NoHooks;
+use attest_engine::hooks::{NoHooks, StopKind};
 use attest_engine::output::{Record, Secrets};
 use attest_engine::run::{Environment, RunError, RunOptions};
 use attest_engine::step::Tap;
@@ -12,6 +12,7 @@ use attest_receipt::receipt::ControlStatus;
 use process_tree::Wrapper;
 use tokio_util::sync::CancellationToken;
 
+use crate::asked::Asked;
 use crate::support::{Seen, World, runtime, told, until};
 
 /// Stands in for a container client: notes what it is asked, and runs the command beside itself.
@@ -315,4 +316,29 @@ fn a_step_in_a_capsule_is_built_twice_like_any_other() {
     assert_eq!(mounts.len(), 2);
     assert_ne!(mounts[0], mounts[1], "each build has its own workspace");
     assert_eq!(engine.left(), 0);
+}
+
+#[test]
+fn a_step_in_a_capsule_is_asked_about_with_the_hash_of_its_capsule() {
+    let (world, engine) = (World::new(), Engine::new(&["docker"]));
+    init(&world.path(""), "demo", &image()).unwrap();
+    let hash = load(&world.path(""), "demo").unwrap().capsule_hash.unwrap();
+    let steps = "  a: {run: 'echo said', capsule: demo}\n  b: {run: 'true'}\n";
+    let mut options = options(&world, &engine, steps);
+    options.record = Record::None;
+    let (seen, mut hooks) = (Seen::default(), Asked::default());
+    let run = attest_engine::run::pipeline(&options, &seen, &mut hooks);
+    let receipt = runtime().block_on(run).unwrap().receipt;
+    assert_eq!(receipt.steps[0].capsule_hash.as_ref(), Some(&hash));
+    assert_eq!(receipt.steps[0].stdout, "");
+    // Before, after and in the receipt.
+    let told = format!("capsule_hash: Some(\"{hash}\")");
+    assert_eq!(hooks.told.matches(&told).count(), 3, "{}", hooks.told);
+    assert_eq!(hooks.notes()[2], "post a said");
+    // A no keeps the client from being called.
+    let calls = engine.calls().len();
+    let mut hooks = Asked::stopping("pre a", StopKind::Denied);
+    let run = attest_engine::run::pipeline(&options, &seen, &mut hooks);
+    runtime().block_on(run).unwrap_err();
+    assert_eq!(engine.calls().len(), calls);
 }
