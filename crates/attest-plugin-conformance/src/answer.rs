@@ -8,11 +8,12 @@ use crate::limits::{
 };
 use crate::message::Message;
 use crate::shown;
+use crate::stage::{Finding, Judged};
 
 const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
 
 /// Says what is wrong with a `hello_ok`, its id apart; `name` is the declared one if one is known.
-pub(crate) fn hello_ok(message: &Message, name: Option<&str>) -> Result<(), String> {
+pub(crate) fn hello_ok(message: &Message, name: Option<&str>) -> Judged {
     let mut fields = head(message, "hello_ok")?;
     let told = fields
         .text("name")
@@ -29,12 +30,7 @@ pub(crate) fn hello_ok(message: &Message, name: Option<&str>) -> Result<(), Stri
     let version = fields
         .text("version")
         .map_err(|error| shown::explain(&error))?;
-    if version.is_empty() || version.len() > VERSION_BYTES {
-        return Err(format!(
-            "expected a `version` of 1 to {VERSION_BYTES} bytes, got {}",
-            version.len()
-        ));
-    }
+    at_most("bytes of `version`", version.len(), VERSION_BYTES)?;
     let protocol = fields
         .u64("protocol")
         .map_err(|error| shown::explain(&error))?;
@@ -52,7 +48,12 @@ pub(crate) fn hello_ok(message: &Message, name: Option<&str>) -> Result<(), Stri
     fields
         .bool("deterministic")
         .map_err(|error| shown::explain(&error))?;
-    Ok(())
+    if version.is_empty() {
+        return Ok(Finding::Advice(
+            "an empty `version` reads in a receipt as if it had never begun".to_owned(),
+        ));
+    }
+    Ok(Finding::Kept)
 }
 
 /// Says what is wrong with the form of a verdict, its id and its limits apart.
@@ -186,3 +187,6 @@ fn depth(value: &Json) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

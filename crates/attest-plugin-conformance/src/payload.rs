@@ -46,7 +46,9 @@ const PIPELINES: &[&str] = &[
         hash!("0b2e"),
         r#","name":"größe \"x\" \\ 試験","version":"","steps":[{"name":"bauen-ü","#,
         r#""run":"printf '%s\\n' \"ü 試験 🚀\"\n\techo \u0001 'done'","needs":[],"inputs":["src/ä b.txt"],"#,
-        r#""outputs":["out/ü"],"env":{"GREETING":"grüße\u2028x"},"cache":true}]}}"#
+        r#""outputs":["out/ü"],"env":{"GREETING":"grüße"#,
+        "\u{2028}",
+        r#"x"},"cache":true}]}}"#
     ),
 ];
 
@@ -69,7 +71,9 @@ const BEFORE: &[&str] = &[
         r#","cache_hit":true}}"#
     ),
     concat!(
-        r#"{"step":{"name":"prüfen 試験","run":"printf '%s' \"ü🚀\\n\"\n\techo \u0001\u2028 \"$X\"","needs":["bauen-ü"],"#,
+        r#"{"step":{"name":"prüfen 試験","run":"printf '%s' \"ü🚀\\n\"\n\techo \u0001"#,
+        "\u{2028}",
+        r#" \"$X\"","needs":["bauen-ü"],"#,
         r#""inputs":["src/ä b.txt"],"outputs":["out/ü"],"input_hash":"#,
         hash!("9d8c"),
         r#","command_hash":"#,
@@ -205,7 +209,9 @@ pub(crate) fn padded(hook: Hook, id: u64, bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use attest_plugin_protocol::{Announcement, Hook, PluginEvent, PluginSession};
+
+    use super::{HOOKS, all, padded, request, with_unknown};
     use crate::limits::MESSAGE_BYTES;
 
     #[test]
@@ -231,6 +237,48 @@ mod tests {
                 };
                 assert!(object.get(name).is_some(), "{hook}");
             }
+        }
+    }
+
+    /// What is written out here is what the core writes: its own types give the same bytes.
+    #[test]
+    fn s63_every_request_is_written_as_the_core_writes_it() {
+        for hook in HOOKS {
+            let hook_text = hook;
+            let hook: Hook = hook.parse().unwrap();
+            for text in all(hook_text) {
+                let mut session = PluginSession::new();
+                let hello = attest_plugin_protocol::encode::hello(1, "1.0.0");
+                session.receive(&hello).unwrap();
+                let name = "noop".parse().unwrap();
+                let announcement = Announcement::new(name, "1", &[hook], true);
+                session.accept(announcement).unwrap();
+                let line = request(2, hook_text, text) + "\n";
+                session.receive(line.as_bytes()).unwrap();
+                let Some(PluginEvent::Request { payload, .. }) =
+                    std::iter::from_fn(|| session.poll_event()).last()
+                else {
+                    panic!("{hook_text}: {text}");
+                };
+                let written = attest_plugin_protocol::encode::request(2, &payload);
+                assert_eq!(String::from_utf8(written).unwrap(), line);
+            }
+        }
+    }
+
+    #[test]
+    fn s63_every_receipt_is_one() {
+        for text in all("receipt.finalize") {
+            let limits = strict_json::Limits {
+                bytes: MESSAGE_BYTES,
+                depth: 64,
+            };
+            let layout = strict_json::Layout::Compact;
+            let payload = strict_json::parse_object(text.as_bytes(), &limits, layout).unwrap();
+            let receipt = payload.get("receipt").unwrap().clone();
+            let receipt = attest_receipt::receipt::Receipt::from_tree(receipt).unwrap();
+            assert_eq!(receipt.signature, None);
+            assert_eq!(receipt.plugins, None);
         }
     }
 

@@ -15,8 +15,9 @@ const NO_MAJOR: u32 = 4_000_000_000;
 /// `hello` gets one `hello_ok` that says what it has to say, and the same each time.
 pub(super) async fn answer(stage: &Stage<'_>) -> Judged {
     let (_session, message) = stage.opened().await?;
-    answer::hello_ok(&message, stage.target.name.as_ref().map(PluginName::as_str))?;
-    same(stage, &message)
+    let found = answer::hello_ok(&message, stage.target.name.as_ref().map(PluginName::as_str))?;
+    same(stage, &message)?;
+    Ok(found)
 }
 
 /// There is a hook that a declaration can name.

@@ -1,9 +1,11 @@
 //! Plugins that keep the rules pass, each in its own manner.
 
+use std::path::Path;
+
 use attest_plugin_conformance::{Status, all};
 use test_case::test_case;
 
-use crate::support::{mutant, named, run, script, target, usual};
+use crate::support::{Found, mutant, named, run, script, target, usual};
 
 #[test_case(""; "good")]
 #[test_case("says-little"; "only what must be there")]
@@ -39,15 +41,46 @@ fn s41_a_plugin_is_told_the_name_that_it_has_or_was_declared_under() {
     }
 }
 
-/// The seed calls its minimal plugin a conforming one; what it is careless about is a warning.
+/// The minimal plugin of the document is of this kind, and the document calls it conforming.
 #[test]
-fn s13_the_minimal_plugin_in_shell_fails_nothing() {
+fn s13_a_careless_plugin_in_shell_fails_nothing_and_is_told_what_is_unwise() {
     let folder = tempfile::tempdir().unwrap();
-    let text = include_str!("noop.sh");
-    let plugin = script(folder.path(), "attest-noop", text);
+    let plugin = script(
+        folder.path(),
+        "attest-careless",
+        include_str!("careless.sh"),
+    );
     let found = run(target(&plugin), usual(), &[]);
     assert_eq!(named(&found, Status::Fail), [""; 0], "{found:#?}");
-    let warned = named(&found, Status::Warn);
-    assert!(warned.contains(&"hello-other-major"), "{found:#?}");
-    assert!(warned.contains(&"not-json"), "{found:#?}");
+    let unwise = [
+        "duplicate-keys",
+        "hello-other-major",
+        "invalid-utf8",
+        "not-json",
+        "other-version",
+        "oversized-request",
+        "request-before-hello",
+    ];
+    assert_eq!(named(&found, Status::Warn), unwise, "{found:#?}");
+}
+
+/// Runs a plugin of the documentation.
+fn example(name: &str) -> Found {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples");
+    run(target(&examples.join(name)), usual(), &[])
+}
+
+#[test]
+fn s13_the_minimal_plugin_of_the_documentation_fails_nothing() {
+    let found = example("attest-noop.sh");
+    assert_eq!(named(&found, Status::Fail), [""; 0], "{found:#?}");
+}
+
+#[test]
+fn the_python_plugin_of_the_documentation_passes_without_a_warning() {
+    let found = example("attest-plugin-1.py");
+    assert_eq!(named(&found, Status::Fail), [""; 0], "{found:#?}");
+    assert_eq!(named(&found, Status::Warn), [""; 0], "{found:#?}");
+    let skipped = ["receipt-finalize", "step-post"];
+    assert_eq!(named(&found, Status::Skip), skipped, "{found:#?}");
 }
