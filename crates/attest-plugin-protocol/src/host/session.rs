@@ -320,7 +320,7 @@ impl HostSession {
                 envelope.answers(id, "verdict")?;
                 let verdict = decode::verdict(envelope.body)?;
                 self.events.push_back(HostEvent::Verdict(verdict));
-                self.answered();
+                self.state = State::Idle;
             }
             _ => {}
         }
@@ -358,12 +358,7 @@ impl HostSession {
         }
         self.announcement = Some(announcement.clone());
         self.events.push_back(HostEvent::Ready(announcement));
-        self.answered();
-    }
-
-    fn answered(&mut self) {
         self.state = State::Idle;
-        self.end_deadline = None;
     }
 
     fn terminate(&mut self, now: Instant) {

@@ -231,6 +231,38 @@ fn a_plugin_that_owes_an_answer_is_ended_by_signal() {
 }
 
 #[test]
+fn a_plugin_that_owes_an_answer_and_is_gone_needs_no_signal() {
+    let mut driver = Driver::asked();
+    driver.exited(1);
+    driver.shutdown();
+    assert_eq!(driver.acts(), []);
+    assert!(driver.session.is_over());
+}
+
+#[test]
+fn a_request_that_was_not_taken_yet_is_withdrawn_by_shutdown() {
+    let mut driver = Driver::ready();
+    driver.session.request(driver.now, &before()).unwrap();
+    let sent = driver.sent.len();
+    driver.shutdown();
+    assert_eq!(driver.sent.len(), sent);
+    assert_eq!(driver.acts(), [HostEvent::Terminate]);
+}
+
+#[test]
+fn the_moment_for_an_early_end_counts_from_its_first_sign() {
+    let mut driver = Driver::asked();
+    driver.exited(1);
+    driver.wait(END_GRACE - NANO);
+    driver.write("{");
+    driver.wait(NANO);
+    assert_eq!(
+        driver.broken(),
+        "ended with exit code 1 inside a line, before it answered step.pre"
+    );
+}
+
+#[test]
 fn a_broken_session_stays_as_it_is() {
     let mut driver = Driver::asked();
     driver.write("x\n");

@@ -1,6 +1,6 @@
 //! `hello` and `hello_ok`.
 
-use attest_plugin_protocol::{Failure, Hook, HostEvent, RequestError, VERSION_BYTES};
+use attest_plugin_protocol::{Failure, Hook, HostEvent, PluginName, RequestError, VERSION_BYTES};
 
 use crate::support::{
     Driver, NANO, TIMEOUT, allow, announcement, before, expected, hello_ok, hello_ok_with, pipeline,
@@ -200,4 +200,16 @@ fn unknown_fields_of_hello_ok_are_ignored_and_its_spaces_too() {
     let more = r#" "kind" : "hello_ok" , "since":{"v":2,"id":[null]},"signature":"x""#;
     driver.write(hello_ok_with("\"kind\":\"hello_ok\"", more).replace('\n', " \t\r\n"));
     assert_eq!(driver.acts(), [HostEvent::Ready(announcement())]);
+}
+
+#[test]
+fn a_name_is_1_to_32_of_lower_case_digits_and_hyphen() {
+    let longest = "p".repeat(32);
+    for name in ["a", "-", "0-9", longest.as_str()] {
+        assert_eq!(name.parse::<PluginName>().unwrap().as_str(), name);
+    }
+    let too_long = "p".repeat(33);
+    for name in ["", "A", "a_b", "a.b", "a b", "ä", "a\n", too_long.as_str()] {
+        assert!(name.parse::<PluginName>().is_err(), "{name:?}");
+    }
 }

@@ -408,3 +408,26 @@ fn failing_streams_are_reported() {
     assert!(matches!(&result, Err(ServeError::Io(_))));
     assert_eq!(result.unwrap_err().exit_code(), 1);
 }
+
+#[test]
+fn each_answer_is_flushed() {
+    struct Counts(usize);
+    impl std::io::Write for &mut Counts {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            self.0 += 1;
+            Ok(())
+        }
+    }
+    let lines = [
+        encode::hello(1, "1.0.0"),
+        encode::request(2, &pipeline()),
+        shutdown(3),
+    ];
+    let input = std::io::BufReader::new(Lines(lines.iter().map(Vec::as_slice).collect()));
+    let mut counts = Counts(0);
+    serve(&mut Policy, input, &mut counts).unwrap();
+    assert_eq!(counts.0, 2);
+}

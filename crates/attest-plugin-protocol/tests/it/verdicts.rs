@@ -326,6 +326,7 @@ fn reasons_repeat_foreign_text_only_escaped_and_cut() {
         driver.write(line);
         for note in driver.notes() {
             assert!(!bounded::text::has_control_or_format(&note), "{note}");
+            assert!(note.len() <= 512, "{note}");
         }
         let reason = driver.broken();
         assert!(!bounded::text::has_control_or_format(&reason), "{reason}");
