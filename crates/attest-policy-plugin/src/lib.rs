@@ -5,6 +5,8 @@
 
 mod args;
 mod check;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod judge;
 mod pattern;
 mod plugin;

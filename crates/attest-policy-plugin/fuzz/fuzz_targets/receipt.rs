@@ -1,0 +1,4 @@
+//! Feeds arbitrary bytes to the judge, as a receipt; the checks are those of the corpus test.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| attest_policy_plugin::fuzz_entry::receipt(bytes));
