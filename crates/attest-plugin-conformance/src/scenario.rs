@@ -161,4 +161,21 @@ mod tests {
         let unknown = select(&["ids".to_owned(), "x\n".to_owned()]).unwrap_err();
         assert_eq!(unknown.to_string(), "there is no scenario `x\\u{a}`");
     }
+
+    #[test]
+    fn the_page_explains_every_scenario_in_the_order_of_the_table() {
+        let page = include_str!("../../../docs/reference/attest-plugin-conformance.md");
+        let (_, table) = page.split_once("|---|---|---|\n").unwrap();
+        let rows: Vec<&str> = table
+            .lines()
+            .take_while(|row| row.starts_with('|'))
+            .collect();
+        assert_eq!(rows.len(), all().count());
+        for (row, Scenario { name, source, .. }) in rows.iter().zip(all()) {
+            assert!(
+                row.starts_with(&format!("| `{name}` | {source} | ")),
+                "{row}"
+            );
+        }
+    }
 }
