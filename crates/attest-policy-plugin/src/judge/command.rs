@@ -23,6 +23,8 @@ fn command(rule: &CommandRule, step: &str, run: &str, about: &mut About<'_, '_>)
     if !rule.steps.has(step) {
         return;
     }
+    // A block of YAML ends in a line break, which runs nothing and hides nothing from a pattern.
+    let run = run.trim_matches([' ', '\t', '\n']);
     if let Some(pattern) = first(&rule.deny, run) {
         about.broken_by(step, || {
             format!(

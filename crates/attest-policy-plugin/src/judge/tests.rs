@@ -153,6 +153,8 @@ fn a_step_that_ended_badly_is_not_there() {
 #[test_case("make -j2", &[])]
 #[test_case("make; true", &["step:s: `make; true` is not allowed by `make`, `make *`"]; "an operator")]
 #[test_case("make curl", &["step:s: `make curl` is denied by `*curl*`"]; "denied wins")]
+#[test_case("  make -j2 \n", &[]; "white space at the ends")]
+#[test_case("make\nmake", &["step:s: `make\\u{a}make` is not allowed by `make`, `make *`"]; "two lines")]
 #[test_case("ninja", &["step:s: `ninja` is not allowed by `make`, `make *`"]; "unknown")]
 fn commands(run: &str, findings: &[&str]) {
     let policy = rule(
