@@ -6,7 +6,7 @@ use attest_engine::hooks::StopKind;
 use attest_engine::output::Record;
 use attest_receipt::receipt::{Decision, Receipt};
 
-use crate::asked::Asked;
+use crate::asked::{Asked, Meanwhile};
 use crate::support::{FakeKey, World, exists, jobs, run, told};
 
 const STEPS: &str = "  a: {run: echo one}\n  b: {run: echo two, needs: [a]}\n";
@@ -105,14 +105,27 @@ fn a_denial_after_a_step_is_in_a_signed_receipt_and_nothing_more_is_asked() {
     }
 }
 
+/// Makes the file `go` once all of this was noted.
+fn after(world: &World, notes: &'static [&'static str]) -> Meanwhile {
+    let path = world.path("go");
+    let mut left = notes.to_vec();
+    Box::new(move |note| {
+        left.retain(|start| !note.starts_with(start));
+        if left.is_empty() {
+            fs_err::write(&path, "").unwrap();
+        }
+    })
+}
+
 #[test]
 fn what_runs_when_somebody_denies_ends_and_is_recorded_without_being_asked_about() {
     let world = World::new();
     let mut options = world.options(
-        "  a: {run: 'while ! test -e go; do sleep 0.01; done; echo slow'}\n  b: {run: touch go}\n  c: {run: 'true'}\n",
+        "  a: {run: 'while ! test -e go; do sleep 0.01; done; echo slow'}\n  b: {run: 'true'}\n  c: {run: 'true'}\n",
     );
     options.jobs = jobs(2);
     let mut hooks = Asked::stopping("post b", StopKind::Denied);
+    hooks.meanwhile = Some(after(&world, &["post b"]));
     let outcome = run(&options, &mut hooks).0.unwrap();
     assert_eq!(
         hooks.notes(),
@@ -209,10 +222,13 @@ fn steps_that_are_skipped_are_not_asked_about() {
 fn steps_are_told_of_as_they_end() {
     let world = World::new();
     let mut options = world.options(
-        "  a: {run: 'while ! test -e go; do sleep 0.01; done'}\n  b: {run: 'true'}\n  c: {run: touch go}\n",
+        "  a: {run: 'while ! test -e go; do sleep 0.01; done'}\n  b: {run: 'true'}\n  c: {run: 'true'}\n",
     );
     options.jobs = jobs(3);
-    let mut hooks = Asked::default();
+    let mut hooks = Asked {
+        meanwhile: Some(after(&world, &["post b", "post c"])),
+        ..Asked::default()
+    };
     let outcome = run(&options, &mut hooks).0.unwrap();
     let notes = hooks.notes();
     let after: Vec<_> = notes.iter().filter(|n| n.starts_with("post")).collect();
