@@ -1,13 +1,16 @@
 //! The host's machine under random moves: whatever a plugin and a clock do, these hold.
 
 use attest_plugin_protocol::{
-    END_GRACE, Failure, HostEvent, PluginExit, SHUTDOWN_GRACE, TERMINATE_GRACE, fuzz_entry,
+    END_GRACE, Failure, HostEvent, PluginEvent, PluginExit, PluginSession, SHUTDOWN_GRACE,
+    TERMINATE_GRACE, Violation, encode, fuzz_entry,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::support::{Driver, TIMEOUT, after, allow, before, epoch, hello_ok, pipeline, verdict};
+use crate::support::{
+    Driver, TIMEOUT, after, allow, announcement, before, epoch, hello_ok, pipeline, verdict,
+};
 
 #[derive(Debug, Clone)]
 enum Move {
@@ -185,4 +188,52 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn a_stream_may_be_cut_anywhere(
+        stream in vec(prop_oneof![
+            4 => Just(allow(2).into_bytes()),
+            2 => select(LINES).prop_map(|line| line.as_bytes().to_vec()),
+            1 => vec(any::<u8>(), 1..9),
+        ], 1..4),
+        at in any::<Index>(),
+    ) {
+        let stream = stream.concat();
+        let (head, tail) = stream.split_at(at.index(stream.len()));
+        let mut whole = Driver::asked();
+        whole.write(&stream);
+        let mut cut = Driver::asked();
+        cut.write(head);
+        cut.write(tail);
+        prop_assert_eq!(whole.session.is_over(), cut.session.is_over());
+        prop_assert_eq!(whole.acts(), cut.acts());
+    }
+
+    #[test]
+    fn what_a_core_writes_may_be_cut_anywhere(
+        ids in vec(0u64..6, 1..4),
+        kinds in vec(0usize..4, 4),
+        at in any::<Index>(),
+    ) {
+        let line = |(id, kind): (&u64, &usize)| match kind {
+            0 => encode::request(*id, &before()),
+            1 => encode::shutdown(*id),
+            2 => format!("{{\"v\":1,\"id\":{id},\"kind\":\"later\"}}\n").into_bytes(),
+            _ => b"{}\n".to_vec(),
+        };
+        let stream: Vec<u8> = ids.iter().zip(&kinds).flat_map(line).collect();
+        let (head, tail) = stream.split_at(at.index(stream.len()));
+        prop_assert_eq!(read_by_a_plugin(&[&stream]), read_by_a_plugin(&[head, tail]));
+    }
+}
+
+/// What a plugin that said hello makes of a stream.
+fn read_by_a_plugin(pieces: &[&[u8]]) -> (Vec<PluginEvent>, Option<Violation>) {
+    let mut session = PluginSession::new();
+    session.receive(&encode::hello(1, "1.0.0")).unwrap();
+    session.poll_event().unwrap();
+    session.accept(announcement()).unwrap();
+    let read = pieces.iter().try_for_each(|piece| session.receive(piece));
+    let events = std::iter::from_fn(|| session.poll_event()).collect();
+    (events, read.err().map(|error| error.violation().clone()))
 }
