@@ -1,7 +1,9 @@
 //! `run`: a pipeline or one wrapped command, its receipt and what to say about it.
 
+mod asked;
 mod collisions;
 mod live;
+mod log;
 mod pipeline;
 mod rules;
 mod until_done;
@@ -52,6 +54,9 @@ pub struct Run {
     /// Write the receipt to this file, also with `--wrap`
     #[arg(long, value_name = "FILE")]
     receipt: Option<PathBuf>,
+    /// Also write to this file, which is replaced, what the plugins say
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
     /// Known so that it can be said where they belong
     #[arg(hide = true)]
     misplaced: Vec<String>,

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,13 +19,16 @@ const AGAIN: Duration = Duration::from_millis(5);
 /// There is nothing to do in silence.
 const IDLE: Duration = Duration::from_secs(3600);
 
+/// Takes a line that is nobody's output, from any thread, to where people see it.
+pub(super) type Aside = Arc<dyn Fn(String) + Send + Sync>;
+
 /// Does the work while what its command writes is passed on as it comes. All of it is written
 /// before this returns, unless its reader went away.
 pub(super) fn pass<R>(
     ui: &Ui,
-    work: impl FnOnce(&dyn Observer) -> Result<R, CliError>,
+    work: impl FnOnce(&Through) -> Result<R, CliError>,
 ) -> Result<Passed<R>, CliError> {
-    let open_line = AtomicBool::new(false);
+    let lines = Mutex::new(Lines::default());
     let through = Through::default();
     let show_out = |turn: Turn<Vec<u8>>| match turn {
         Turn::Show(bytes) => write(io::stdout(), &bytes),
@@ -34,11 +37,10 @@ pub(super) fn pass<R>(
     let show_err = |turn: Turn<Said>| {
         match turn {
             Turn::Show(Said::Bytes(bytes)) => {
-                if let Some(last) = bytes.last() {
-                    open_line.store(*last != b'\n', Ordering::Relaxed);
-                }
-                return write(io::stderr(), &bytes);
+                let write = |bytes: &[u8]| write(io::stderr(), bytes);
+                return locked(&lines).pass(&bytes, write, |line| ui.status(line));
             }
+            Turn::Show(Said::Aside(line)) => locked(&lines).aside(line, |line| ui.status(line)),
             Turn::Show(Said::Warning(message)) => ui.warn(visible(&message)),
             Turn::Show(Said::Status(message)) => ui.status(visible(&message)),
             Turn::Idle => {}
@@ -48,9 +50,10 @@ pub(super) fn pass<R>(
     let Through { out, err } = &through;
     let work = || work(&through);
     let done = out.shown(IDLE, show_out, || err.shown(IDLE, show_err, work))?;
+    let mut lines = locked(&lines);
     Ok(Passed {
         done,
-        open_line: open_line.load(Ordering::Relaxed),
+        open_line: lines.end(|line| ui.status(line)),
     })
 }
 
@@ -63,15 +66,79 @@ pub(super) struct Passed<R> {
 
 enum Said {
     Bytes(Vec<u8>),
+    Aside(String),
     Warning(String),
     Status(String),
 }
 
 /// Passes on what a command writes.
 #[derive(Default)]
-struct Through {
+pub(super) struct Through {
     out: Queue<Vec<u8>>,
-    err: Queue<Said>,
+    err: Arc<Queue<Said>>,
+}
+
+impl Through {
+    /// Returns what takes lines beside the command's own.
+    pub(super) fn asides(&self) -> Aside {
+        let err = Arc::clone(&self.err);
+        Arc::new(move |line: String| {
+            let bytes = line.len();
+            err.put(Said::Aside(line), bytes);
+        })
+    }
+}
+
+/// The lines of a command's standard error, and those that others have to say meanwhile: they
+/// wait until the command's line has its end.
+#[derive(Default)]
+struct Lines {
+    open: bool,
+    held: Vec<String>,
+}
+
+impl Lines {
+    fn pass(
+        &mut self,
+        bytes: &[u8],
+        mut write: impl FnMut(&[u8]) -> ControlFlow<()>,
+        show: impl Fn(&str),
+    ) -> ControlFlow<()> {
+        let ends = bytes.iter().rposition(|byte| *byte == b'\n');
+        let (whole, rest) = bytes.split_at(ends.map_or(0, |end| end + 1));
+        if !whole.is_empty() {
+            self.open = false;
+            write(whole)?;
+            self.held.drain(..).for_each(|line| show(&line));
+        }
+        if rest.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        self.open = true;
+        write(rest)
+    }
+
+    fn aside(&mut self, line: String, show: impl Fn(&str)) {
+        if self.open {
+            self.held.push(line);
+        } else {
+            show(&line);
+        }
+    }
+
+    /// Shows what still waits, and tells whether a line is left open.
+    fn end(&mut self, show: impl Fn(&str)) -> bool {
+        for (place, line) in self.held.drain(..).enumerate() {
+            let start = if place == 0 { "\n" } else { "" };
+            show(&format!("{start}{line}"));
+            self.open = false;
+        }
+        self.open
+    }
+}
+
+fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Observer for Through {
@@ -120,4 +187,32 @@ fn write(to: impl AsFd, mut bytes: &[u8]) -> ControlFlow<()> {
         }
     }
     ControlFlow::Continue(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_line_beside_the_commands_own_waits_for_the_end_of_that() {
+        let seen = RefCell::new(String::new());
+        let write = |bytes: &[u8]| {
+            seen.borrow_mut().push_str(&String::from_utf8_lossy(bytes));
+            ControlFlow::Continue(())
+        };
+        let show = |line: &str| seen.borrow_mut().push_str(&format!("{line}\n"));
+        let mut lines = Lines::default();
+        lines.aside("one".into(), show);
+        assert!(lines.pass(b"a\nb", write, show).is_continue());
+        lines.aside("two".into(), show);
+        assert!(lines.pass(b"c", write, show).is_continue());
+        assert!(lines.pass(b"d\ne", write, show).is_continue());
+        assert!(lines.end(show));
+        lines.aside("three".into(), show);
+        lines.aside("four".into(), show);
+        assert!(!lines.end(show));
+        assert_eq!(*seen.borrow(), "one\na\nbcd\ntwo\ne\nthree\nfour\n");
+    }
 }

@@ -118,14 +118,15 @@ impl<'a> Record<'a> {
             (Some(digest), _) => say(digest.clone()),
             (None, None) => {}
         }
-        if let Some(problem) = &self.problem {
-            say(visible(problem));
-        }
         if let Some(interpreter) = &self.interpreter {
             say(format!(
                 "a script: `{}`, which runs it, is not pinned",
                 visible(interpreter)
             ));
+        }
+        if let Some(problem) = &self.problem {
+            // It may quote a whole search path, which nobody copies from here.
+            out.push_str(&wrap(&visible(problem), "  ", "    "));
         }
         out
     }

@@ -8,7 +8,7 @@ use attest_plugin_host::{Executable, SearchPath, resolve};
 use cli_shell::env;
 
 /// The folders in which bare names are found, as a run has them.
-pub(in crate::commands) fn search() -> SearchPath {
+pub(super) fn search() -> SearchPath {
     SearchPath::new(env::var_os("PATH").unwrap_or_default())
 }
 

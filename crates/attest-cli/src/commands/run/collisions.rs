@@ -19,7 +19,11 @@ pub(super) fn of_pipeline(
     pipeline: &Pipeline,
 ) -> Result<(), CliError> {
     let output = run.outputs.first().map(Path::new);
-    let named = [("--output", output), ("--receipt", run.receipt.as_deref())];
+    let named = [
+        ("--output", output),
+        ("--receipt", run.receipt.as_deref()),
+        ("--log-file", run.log_file.as_deref()),
+    ];
     let declared = pipeline.steps.iter().flat_map(|(name, step)| {
         let inputs = all(name, "input", &step.inputs);
         inputs.chain(all(name, "output", &step.outputs))
@@ -37,7 +41,11 @@ pub(super) fn of_wrapped(run: &Run, state: &State) -> Result<(), CliError> {
     let wrapped = &run.wrapped;
     let name = wrapped.name.as_deref().unwrap_or_default();
     let report = wrapped.report.as_deref();
-    let named = [("--receipt", run.receipt.as_deref()), ("--report", report)];
+    let named = [
+        ("--receipt", run.receipt.as_deref()),
+        ("--report", report),
+        ("--log-file", run.log_file.as_deref()),
+    ];
     let inputs = all(name, "input", &wrapped.inputs);
     check(&Places {
         state,
@@ -49,7 +57,7 @@ pub(super) fn of_wrapped(run: &Run, state: &State) -> Result<(), CliError> {
     report.map_or(Ok(()), |report| new_file::check(report, "report", &guard))
 }
 
-fn files<'a>(named: [(&'static str, Option<&'a Path>); 2]) -> Vec<(&'static str, &'a Path)> {
+fn files<'a>(named: [(&'static str, Option<&'a Path>); 3]) -> Vec<(&'static str, &'a Path)> {
     let given = named.into_iter();
     given
         .filter_map(|(option, path)| Some((option, path?)))

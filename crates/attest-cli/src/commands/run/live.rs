@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use attest_engine::output::{Observer, Stream};
@@ -11,6 +12,7 @@ use cli_shell::logging::Verbosity;
 use cli_shell::{CliError, Progress, Ui, visible, visible_lines};
 
 use crate::commands::aside::{Queue, Turn};
+use crate::commands::through::Aside;
 
 /// A longer line is shown in pieces.
 const LINE: usize = 8 * 1024;
@@ -20,9 +22,9 @@ const TURN: Duration = Duration::from_millis(120);
 /// Does the work while what is seen of it is shown on standard error.
 pub(super) fn watch<R>(
     ui: &Ui,
-    work: impl FnOnce(&dyn Observer) -> Result<R, CliError>,
+    work: impl FnOnce(&Watching) -> Result<R, CliError>,
 ) -> Result<R, CliError> {
-    let queue = Queue::default();
+    let queue = Arc::<Queue<Event>>::default();
     let mut live = Live::new(ui);
     let show = move |turn| {
         match turn {
@@ -32,7 +34,8 @@ pub(super) fn watch<R>(
         // With standard error closed the run goes on, unseen.
         ControlFlow::Continue(())
     };
-    queue.shown(TURN, show, || work(&Watching(&queue, ui.verbosity())))
+    let watching = Watching(Arc::clone(&queue), ui.verbosity());
+    queue.shown(TURN, show, || work(&watching))
 }
 
 enum Event {
@@ -41,6 +44,7 @@ enum Event {
     Ended { step: String, cached: bool },
     Warning(String),
     Waiting(String),
+    Aside(String),
 }
 
 /// Shows a run on standard error.
@@ -79,6 +83,7 @@ impl<'a> Live<'a> {
             }
             Event::Warning(message) => self.ui.warn(visible(&message)),
             Event::Waiting(message) => self.ui.status(visible(&message)),
+            Event::Aside(line) => self.ui.status(line),
         }
     }
 
@@ -128,22 +133,32 @@ impl<'a> Live<'a> {
 }
 
 /// Hands everything on to be shown.
-struct Watching<'a>(&'a Queue<Event>, Verbosity);
+pub(super) struct Watching(Arc<Queue<Event>>, Verbosity);
 
-impl Watching<'_> {
+impl Watching {
+    /// Returns what takes lines that are no step's.
+    pub(super) fn asides(&self) -> Aside {
+        let queue = Arc::clone(&self.0);
+        Arc::new(move |line: String| {
+            let bytes = line.len();
+            queue.put(Event::Aside(line), bytes);
+        })
+    }
+
     fn tell(&self, event: Event) {
         let bytes = match &event {
             Event::Output(_, _, bytes) => bytes.len(),
             Event::Started(text)
             | Event::Ended { step: text, .. }
             | Event::Warning(text)
-            | Event::Waiting(text) => text.len(),
+            | Event::Waiting(text)
+            | Event::Aside(text) => text.len(),
         };
         self.0.put(event, bytes);
     }
 }
 
-impl Observer for Watching<'_> {
+impl Observer for Watching {
     fn started(&self, step: &str) {
         self.tell(Event::Started(step.to_owned()));
     }

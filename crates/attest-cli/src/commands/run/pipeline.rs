@@ -7,14 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use attest_engine::hooks::{NoHooks, StopKind};
+use attest_engine::hooks::{Stop, StopKind};
 use attest_engine::layout::State;
-use attest_engine::output::Secrets;
+use attest_engine::output::{Observer, Secrets};
+use attest_engine::plugins::PluginHooks;
 use attest_engine::repro::{self, Report, ReproError};
 use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptions, Skipped};
 use attest_receipt::receipt::{Receipt, StepResult};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Format, Ui, exit, visible_bytes};
+use cli_shell::{CliError, Format, Ui, exit, visible, visible_bytes};
 use keys::KeysError;
 use process_tree::Wrapper;
 use safe_fs::SafeFsError;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tree_manifest::ManifestError;
 
+use super::asked::{Asked, Unstarted};
 use super::until_done::block_on;
 use super::{Run, collisions, live};
 use crate::answer::also_unread;
@@ -47,6 +49,7 @@ pub(super) fn run(
     let file = arguments.pipeline.as_deref().unwrap_or(Path::new(PIPELINE));
     let pipeline = run::load(file).map_err(failed)?;
     collisions::of_pipeline(arguments, &state, file, &pipeline)?;
+    let asked = Asked::declared(&workspace, arguments.log_file.as_deref())?;
     let signing = KeyChoice::new(&workspace, arguments.key.as_deref()).stamped(&arguments.wish, ui);
     let options = RunOptions {
         pipeline,
@@ -65,13 +68,14 @@ pub(super) fn run(
     };
     known.get_or_init(|| options.secrets());
     let code = if arguments.check_reproducibility {
-        check(ui, &options)?
+        check(ui, &options, &asked)?
     } else {
-        build(ui, &options)?
+        build(ui, &options, &asked)?
     };
-    match signing.unstamped() {
-        None => Ok(code),
-        Some(error) => Err(error.because(UNSTAMPED)),
+    match (signing.unstamped(), asked.lost()) {
+        (None, None) => Ok(code),
+        (Some(error), _) => Err(error.because(UNSTAMPED)),
+        (None, Some(error)) => Err(error),
     }
 }
 
@@ -85,44 +89,97 @@ pub(super) fn secrets(arguments: &Run) -> Secrets {
     )
 }
 
-fn build(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
-    let outcome = live::watch(ui, |seen| {
-        block_on(exit::FAILED_CODE, &options.cancel, async {
-            run::pipeline(options, seen, &mut NoHooks).await
-        })
+fn build(ui: &Ui, options: &RunOptions<'_>, asked: &Asked<'_>) -> Result<ExitCode, CliError> {
+    let outcome = watched(ui, options, asked, async |seen, hooks| {
+        run::pipeline(options, seen, hooks).await.map_err(failed)
     })?;
-    let outcome = outcome.map_err(failed)?;
     let path = outcome.path.as_deref();
-    also_unread(tell(ui, path, &outcome.failed, &outcome.skipped, None))?;
-    explain(ui, &outcome.receipt, &outcome.skipped);
-    if let Some(stop) = &outcome.stopped {
-        ui.error(&match stop.kind {
-            StopKind::Denied => CliError::no(options.secrets().replace(&stop.to_string())),
-            StopKind::Failed => CliError::operation(options.secrets().replace(&stop.to_string())),
-        });
-    }
+    let stop = hiding(options, outcome.stopped.as_ref());
+    let stop = stop.as_ref();
+    let (failed, skipped) = (&outcome.failed, &outcome.skipped);
+    also_unread(tell(ui, path, failed, skipped, stop, None))?;
+    explain(ui, &outcome.receipt, skipped);
+    stopped(ui, stop);
     Ok(ExitCode::from(outcome.exit_code()))
 }
 
-fn check(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
-    let outcome = live::watch(ui, |seen| {
-        block_on(exit::FAILED_CODE, &options.cancel, async {
-            repro::check(options, seen, &mut NoHooks).await
+fn check(ui: &Ui, options: &RunOptions<'_>, asked: &Asked<'_>) -> Result<ExitCode, CliError> {
+    let outcome = watched(ui, options, asked, async |seen, hooks| {
+        let checked = repro::check(options, seen, hooks).await;
+        checked.map_err(|error| match error {
+            ReproError::Run(error) => failed(error),
+            error => CliError::operation(error),
         })
-    })?;
-    let outcome = outcome.map_err(|error| match error {
-        ReproError::Run(error) => failed(error),
-        error => CliError::operation(error),
     })?;
     let path = outcome.path.as_deref();
     let report = Some(&outcome.report);
-    also_unread(tell(ui, path, &outcome.failed, &outcome.skipped, report))?;
-    explain(ui, &outcome.receipt, &outcome.skipped);
-    let differs = outcome.report.lines();
-    if !differs.is_empty() {
+    let stop = hiding(options, outcome.stopped.as_ref());
+    let stop = stop.as_ref();
+    let (failed, skipped) = (&outcome.failed, &outcome.skipped);
+    also_unread(tell(ui, path, failed, skipped, stop, report))?;
+    explain(ui, &outcome.receipt, skipped);
+    stopped(ui, stop);
+    compared(ui, &outcome.report, stop.is_some());
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// Does the work of a run, watched, with the plugins there to be asked.
+fn watched<T>(
+    ui: &Ui,
+    options: &RunOptions<'_>,
+    asked: &Asked<'_>,
+    work: impl AsyncFnOnce(&dyn Observer, &mut PluginHooks) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    live::watch(ui, |seen| {
+        let (wrapper, cancel) = (&options.wrapper, &options.cancel);
+        let work = async |hooks: &mut PluginHooks| work(seen, hooks).await;
+        let done = asked.during(wrapper, cancel, options.secrets(), seen.asides(), work);
+        match block_on(exit::FAILED_CODE, cancel, done)? {
+            Ok(done) => done,
+            Err(Unstarted::Interrupted) => Err(failed(RunError::Cancelled)),
+            Err(Unstarted::Failed(error)) => Err(error),
+        }
+    })
+}
+
+/// Who stopped a run, in words without secrets.
+fn hiding(options: &RunOptions<'_>, stop: Option<&Stop>) -> Option<Stop> {
+    let stop = stop?;
+    Some(Stop {
+        reason: options.secrets().replace(&stop.reason),
+        ..stop.clone()
+    })
+}
+
+/// Says who stopped the run, and why.
+fn stopped(ui: &Ui, stop: Option<&Stop>) {
+    let Some(stop) = stop else { return };
+    ui.error(&match stop.kind {
+        StopKind::Denied => CliError::no(stop.to_string()),
+        StopKind::Failed => CliError::operation(stop.to_string()),
+    });
+}
+
+/// Says what two builds have in common. Of one that was stopped nothing can be compared.
+fn compared(ui: &Ui, report: &Report, stopped: bool) {
+    let differs = report.lines();
+    let halved = stopped && report.runs < 2;
+    if !differs.is_empty() && !halved {
         ui.error(&CliError::no(differs.join("\n")));
-    } else if outcome.report.verified {
-        let (runs, steps) = (outcome.report.runs, outcome.report.steps.len());
+    }
+    let excluded = |line: &str| {
+        let mut left_out = report.plugins.iter().filter(|plugin| !plugin.compared);
+        left_out.any(|one| line.starts_with(&format!("reproducibility: plugin {} ", one.name)))
+    };
+    for line in report.plugin_lines() {
+        if excluded(&line) {
+            ui.status(visible(&line));
+        } else {
+            ui.error(&CliError::no(line));
+        }
+    }
+    if report.verified {
+        let (runs, steps) = (report.runs, report.steps.len());
         let steps = if steps == 1 {
             "1 step".to_owned()
         } else {
@@ -132,7 +189,6 @@ fn check(ui: &Ui, options: &RunOptions<'_>) -> Result<ExitCode, CliError> {
             "reproducibility: {runs} builds agree, {steps} compared"
         ));
     }
-    Ok(ExitCode::from(outcome.exit_code()))
 }
 
 fn place(arguments: &Run) -> Place {
@@ -185,7 +241,29 @@ struct Record<'a> {
     failed: &'a [String],
     skipped: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reproducibility: Option<&'a Report>,
+}
+
+#[derive(Serialize)]
+struct Stopped<'a> {
+    plugin: &'a str,
+    how: &'static str,
+    reason: &'a str,
+}
+
+impl<'a> Stopped<'a> {
+    fn of(stop: &'a Stop) -> Self {
+        Self {
+            plugin: &stop.plugin,
+            how: match stop.kind {
+                StopKind::Denied => "denied",
+                StopKind::Failed => "failed",
+            },
+            reason: &stop.reason,
+        }
+    }
 }
 
 /// Says on standard output where the receipt is; as JSON also what came of the run.
@@ -194,6 +272,7 @@ fn tell(
     path: Option<&Path>,
     failed: &[String],
     skipped: &[Skipped],
+    stop: Option<&Stop>,
     reproducibility: Option<&Report>,
 ) -> Result<(), CliError> {
     if ui.format() == Format::Json {
@@ -204,6 +283,7 @@ fn tell(
                 .iter()
                 .map(|skipped| skipped.step.as_str())
                 .collect(),
+            stopped: stop.map(Stopped::of),
             reproducibility,
         });
     }
@@ -276,9 +356,6 @@ pub(crate) fn failed(error: RunError) -> CliError {
         RunError::Secret { .. } => Some(
             "name it in another way: what a receipt tells of names and paths is taken literally",
         ),
-        RunError::PluginsDeclared { .. } => {
-            Some("run on a build with a plugin host, or remove the declaration")
-        }
         _ => None,
     };
     let error = if error.is_no() {

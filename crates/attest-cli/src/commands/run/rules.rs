@@ -136,6 +136,7 @@ fn no_stdout(run: &Run) -> Result<(), CliError> {
         ("--output", output.map(Path::new)),
         ("--receipt", run.receipt.as_deref()),
         ("--report", wrapped.report.as_deref()),
+        ("--log-file", run.log_file.as_deref()),
     ];
     match named
         .iter()

@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use attest_engine::hooks::NoHooks;
 use attest_engine::layout::State;
 use attest_engine::output::Secrets;
+use attest_engine::plugins::PluginHooks;
 use attest_engine::run::{Environment, Place, RunError};
 use attest_engine::step::Input;
 use attest_engine::wrap::{self, Failure, WrapOptions, WrapOutcome};
@@ -15,6 +15,7 @@ use cli_shell::{CliError, Ui, exit, visible, visible_bytes};
 use std::os::unix::ffi::OsStrExt;
 use tokio_util::sync::CancellationToken;
 
+use super::asked::{Asked, Unstarted};
 use super::pipeline::{current_folder, failed, missing_hint, version, wrapper};
 use super::{Run, block_on, collisions};
 use crate::commands::through::pass;
@@ -48,6 +49,7 @@ pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCod
     };
     let state = state(arguments, &workspace);
     collisions::of_wrapped(arguments, &state)?;
+    let asked = Asked::declared(&workspace, arguments.log_file.as_deref())?;
     let signing = KeyChoice::new(&workspace, arguments.key.as_deref()).stamped(&arguments.wish, ui);
     let options = WrapOptions {
         state,
@@ -74,17 +76,53 @@ pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCod
         cancel: CancellationToken::new(),
     };
     let passed = pass(ui, |through| {
-        block_on(INTERRUPTED, &options.cancel, async {
-            wrap::run(&options, through, &mut NoHooks).await
-        })
+        let (wrapper, cancel) = (&options.wrapper, &options.cancel);
+        let work = async |hooks: &mut PluginHooks| wrap::run(&options, through, hooks).await;
+        let done = asked.during(wrapper, cancel, options.secrets(), through.asides(), work);
+        block_on(INTERRUPTED, cancel, done)
     })?;
-    let mut outcome = passed.done;
+    let start = if passed.open_line { "\n" } else { "" };
+    let report = wrapped.report.as_ref();
+    let mut outcome = match passed.done {
+        Ok(outcome) => outcome,
+        Err(unstarted) => return not_begun(ui, report, unstarted, secrets),
+    };
     if let (Some(error), None) = (signing.unstamped(), &outcome.failure) {
         let error = error.messages().join(": ");
         outcome.failure = Some(RunError::Unstamped(error.into()).into());
     }
-    let start = if passed.open_line { "\n" } else { "" };
-    tell(ui, wrapped.report.as_ref(), outcome, secrets, start)
+    let code = tell(ui, report, outcome, secrets, start)?;
+    match asked.lost() {
+        Some(error) if code == ExitCode::SUCCESS => Err(error),
+        Some(error) => {
+            ui.error(&short(hidden(error, secrets)));
+            Ok(code)
+        }
+        None => Ok(code),
+    }
+}
+
+/// Leaves a report of a command that was not started.
+fn not_begun(
+    ui: &Ui,
+    report: Option<&PathBuf>,
+    unstarted: Unstarted,
+    secrets: &Secrets,
+) -> Result<ExitCode, CliError> {
+    let mut outcome = WrapOutcome::default();
+    let error = match unstarted {
+        Unstarted::Interrupted => {
+            outcome.failure = Some(Failure::Cancelled);
+            return tell(ui, report, outcome, secrets, "");
+        }
+        Unstarted::Failed(error) => hidden(error, secrets),
+    };
+    outcome.failure = Some(Failure::Usage(error.messages().join(": ")));
+    if let Some(Err(error)) = report.map(|path| outcome.report().write(path)) {
+        let error = CliError::operation(error).because("cannot write the report");
+        ui.error(&short(hidden(error, secrets)));
+    }
+    Err(error)
 }
 
 fn state(arguments: &Run, workspace: &std::path::Path) -> State {

@@ -1,0 +1,98 @@
+//! What plugins say while a run goes on: a line of talk each, and a line of the file that was
+//! asked for.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use attest_engine::output::Secrets;
+use attest_plugin_host::RunLog;
+use cli_shell::CliError;
+use fs_err::File;
+use rustix::fs::{Mode, OFlags};
+
+use crate::commands::through::Aside;
+use crate::guard::Guard;
+use crate::new_file;
+
+const WHAT: &str = "run log";
+
+/// Takes the lines of all plugins.
+pub(super) struct Log {
+    show: Aside,
+    secrets: Secrets,
+    file: Option<Mutex<Kept>>,
+}
+
+/// A file that takes lines until it cannot.
+#[derive(Debug)]
+struct Kept {
+    file: File,
+    failed: Option<io::Error>,
+}
+
+impl Log {
+    /// Lines go where talk is shown, and to the file if there is one. It is empty from now on.
+    pub(super) fn new(
+        show: Aside,
+        secrets: Secrets,
+        file: Option<&Path>,
+        workspace: &Path,
+    ) -> Result<Self, CliError> {
+        let file = file.map(|path| open(path, workspace)).transpose()?;
+        Ok(Self {
+            show,
+            secrets,
+            file: file.map(|file| Mutex::new(Kept { file, failed: None })),
+        })
+    }
+
+    /// Returns why the file lacks lines, if it does.
+    pub(super) fn lost(&self) -> Option<CliError> {
+        let failed = locked(self.file.as_ref()?).failed.take()?;
+        Some(CliError::operation(failed).because("the run log cannot be written"))
+    }
+}
+
+impl RunLog for Log {
+    fn line(&self, plugin: &str, line: &str) {
+        let line = format!("plugin {plugin}: {}", self.secrets.replace(line));
+        if let Some(kept) = &self.file {
+            locked(kept).put(&line);
+        }
+        (self.show)(line);
+    }
+}
+
+impl Kept {
+    fn put(&mut self, line: &str) {
+        if self.failed.is_none() {
+            self.failed = self.file.write_all(format!("{line}\n").as_bytes()).err();
+        }
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open(path: &Path, workspace: &Path) -> Result<File, CliError> {
+    let failed = |error: CliError| error.because(format!("the {WHAT} cannot be written"));
+    new_file::write(path, b"", WHAT, &Guard::of(workspace))?;
+    let path =
+        safe_fs::writable_target(path).map_err(|error| failed(CliError::operation(error)))?;
+    // What steps and plugins put in its place from now on is not written to.
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&path, flags, Mode::empty());
+    let file = opened.map_err(|errno| failed(CliError::operation(io::Error::from(errno))))?;
+    Ok(File::from_parts(file.into(), path))
+}
