@@ -1,7 +1,9 @@
 //! `plugins`: what `.attest/plugins.toml` declares, and whether it still is what was reviewed.
 //!
-//! Nothing of a plugin is started here: its file is found, opened and hashed.
+//! Nothing of a declared plugin is started here: its file is found, opened and hashed. Only
+//! `conformance` starts one, which reads no declaration.
 
+mod conformance;
 mod list;
 mod look;
 mod pin;
@@ -33,6 +35,11 @@ enum Action {
     Verify(Of),
     /// Write the digests of these plugins into .attest/plugins.toml
     Pin(pin::Pin),
+    /// Test a plugin against attest-plugin/1, for those who write one; no digest is checked
+    ///
+    /// Exit code 0: nothing failed. 1: a scenario failed. 2: the arguments are wrong, or the
+    /// plugin cannot be opened.
+    Conformance(Box<conformance::Conformance>),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -47,6 +54,7 @@ impl Plugins {
             Action::List(of) => list::run(&of.workspace, ui),
             Action::Verify(of) => verify::run(&of.workspace, ui),
             Action::Pin(pin) => pin.run(ui),
+            Action::Conformance(conformance) => conformance.run(ui),
         }
     }
 }
