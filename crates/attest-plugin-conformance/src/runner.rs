@@ -1,5 +1,6 @@
 //! Runs scenarios and turns what they found into verdicts.
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 
@@ -68,22 +69,21 @@ impl Runner {
     }
 
     async fn judge(&self, scenario: &Scenario) -> Judged {
+        let nothing = Announced::default();
+        let first = Cell::new(false);
         let ask = || async {
-            let nothing = Announced::default();
+            first.set(true);
             let (_session, answer) = self.stage(&nothing).opened().await?;
             Ok(Announced::read(&answer))
         };
         match self.announced.get_or_init(ask).await {
             Ok(announced) => (scenario.play)(&self.stage(announced)).await,
             // Nothing can be judged of a plugin that does not begin; only why can be looked for.
-            Err(reason) => {
-                let nothing = Announced::default();
-                let found = match scenario.name {
-                    environment::NAME => environment::missing(&self.stage(&nothing)).await,
-                    _ => None,
-                };
-                Err(found.unwrap_or_else(|| reason.clone()))
-            }
+            Err(reason) => Err(match scenario.name {
+                environment::NAME => environment::missing(&self.stage(&nothing), reason).await,
+                _ if first.get() => reason.clone(),
+                _ => "it does not begin: `hello` gets no `hello_ok`".to_owned(),
+            }),
         }
     }
 

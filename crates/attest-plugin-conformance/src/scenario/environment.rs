@@ -22,23 +22,25 @@ pub(super) async fn enough(stage: &Stage<'_>) -> Judged {
     stage.open().await.map(|_| Finding::Kept)
 }
 
-/// Says which variable would make a plugin begin that does not.
-pub(crate) async fn missing(stage: &Stage<'_>) -> Option<String> {
-    if !begins(stage, &USUAL).await {
-        return None;
-    }
-    for one in USUAL {
-        if begins(stage, &[one]).await {
-            let name = one.0;
-            return Some(format!(
-                "it begins only where `{name}` is set, which a run does not do: declare `{name}` in its `env` table, and give it here with `--env {name}=VALUE`"
-            ));
+/// Says why a plugin does not begin, as far as that can be found out.
+pub(crate) async fn missing(stage: &Stage<'_>, reason: &str) -> String {
+    if begins(stage, &USUAL).await {
+        for one in USUAL {
+            if begins(stage, &[one]).await {
+                let name = one.0;
+                return format!(
+                    "it begins only where `{name}` is set, which a run does not do: declare `{name}` in its `env` table, and give it here with `--env {name}=VALUE`"
+                );
+            }
         }
+        return "it begins only with variables that a run does not set, such as HOME and USER: declare what it needs in its `env` table, and give it here with `--env NAME=VALUE`".to_owned();
     }
-    Some(
-        "it begins only with variables that a run does not set, such as HOME and USER: declare what it needs in its `env` table, and give it here with `--env NAME=VALUE`"
-            .to_owned(),
-    )
+    match stage.target.workspace {
+        Some(_) => reason.to_owned(),
+        None => format!(
+            "{reason}; its workspace is a new empty folder, `--workspace DIR` names another"
+        ),
+    }
 }
 
 async fn begins(stage: &Stage<'_>, more: &[(&str, &str)]) -> bool {

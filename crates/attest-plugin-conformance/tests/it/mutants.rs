@@ -186,6 +186,10 @@ fn s5_a_late_answer_is_caught_at_its_hook() {
 fn s52_a_plugin_that_never_begins_fails_every_scenario(fault: &str) {
     let found = run(mutant(fault), short(), &[]);
     assert_eq!(named(&found, Status::Fail).len(), all().count());
+    let why = |name| found.get(name).map_or("", |(_, reason)| reason);
+    assert!(why("hello").starts_with("expected an answer to `hello`"));
+    assert!(why("ids").starts_with("it does not begin"));
+    assert!(why("environment").ends_with("`--workspace DIR` names another"));
 }
 
 #[test]
