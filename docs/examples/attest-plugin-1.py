@@ -31,7 +31,7 @@ FINDINGS = 256
 RESOURCE_BYTES = 256
 SHOWN = 120
 NAME = re.compile(r"[a-z0-9-]{1,32}")
-DOWNLOAD_TO_SHELL = re.compile(r"\b(curl|wget)\b[^;&\n]*\|\s*(sudo\s+)?(ba|da|z|k)?sh\b")
+DOWNLOAD_TO_SHELL = re.compile(r"\b(curl|wget)\b[^;&\n]*\|\s*(sudo\s+)?(bash|dash|ksh|zsh|sh)\b")
 
 
 class ProtocolError(Exception):

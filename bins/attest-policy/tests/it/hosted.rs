@@ -437,3 +437,20 @@ fn all_three_are_asked_in_one_run() {
     ];
     place.attest(&args).expect(0);
 }
+
+#[test]
+fn the_conformance_tool_finds_nothing() {
+    let place = Place::ready();
+    place.write(".attest/policy.toml", crate::core::POLICY);
+    let work = place.work();
+    let args = [
+        "plugins",
+        "conformance",
+        "--workspace",
+        work.to_str().unwrap(),
+        PROGRAM,
+    ];
+    let ran = place.attest(&args).expect(0);
+    let told = format!("{}{}", ran.out, ran.err);
+    assert!(told.contains(" 0 failed, 0 skipped, 0 warned"), "{told}");
+}
