@@ -164,54 +164,99 @@ async fn t8_half_an_answer() {
 #[tokio::test]
 async fn t8_lines_that_are_no_message() {
     for line in ["allow", "", "[]", "{", "{} {}", "\"verdict\"", "null"] {
-        breaks(&answers(line), "protocol violation").await;
+        breaks(&answers(line), "a line is not one JSON object").await;
     }
 }
 
 #[tokio::test]
 async fn t8_wrong_fields() {
-    for line in [
-        r#"{"v":1,"id":3,"kind":"verdict","decision":"allow"}"#,
-        r#"{"v":1,"id":1,"kind":"verdict","decision":"allow"}"#,
-        r#"{"v":1,"id":"2","kind":"verdict","decision":"allow"}"#,
-        r#"{"v":1,"kind":"verdict","decision":"allow"}"#,
-        r#"{"v":1,"id":2,"id":2,"kind":"verdict","decision":"allow"}"#,
-        r#"{"v":2,"id":2,"kind":"verdict","decision":"allow"}"#,
-        r#"{"v":1,"id":2,"kind":"hello_ok","decision":"allow"}"#,
-        r#"{"v":1,"id":2,"kind":"answer","decision":"allow"}"#,
-        r#"{"v":1,"id":2,"kind":"verdict","decision":"maybe"}"#,
-        r#"{"v":1,"id":2,"kind":"verdict"}"#,
-        r#"{"v":1,"id":2,"kind":"verdict","decision":"allow","annotation":[]}"#,
-        r#"{"v":1,"id":2,"kind":"verdict","decision":"allow","annotation":null}"#,
+    for (fields, reason) in [
+        (
+            r#""v":1,"id":3,"kind":"verdict","decision":"allow""#,
+            "`id` must be 2",
+        ),
+        (
+            r#""v":1,"id":1,"kind":"verdict","decision":"allow""#,
+            "`id` must be 2",
+        ),
+        (
+            r#""v":1,"id":"2","kind":"verdict","decision":"allow""#,
+            "`id`",
+        ),
+        (
+            r#""v":1,"kind":"verdict","decision":"allow""#,
+            "`id` is missing",
+        ),
+        (
+            r#""v":1,"id":2,"id":2,"kind":"verdict","decision":"allow""#,
+            "duplicate key `id`",
+        ),
+        (
+            r#""v":2,"id":2,"kind":"verdict","decision":"allow""#,
+            "`v` must be 1",
+        ),
+        (
+            r#""v":1,"id":2,"kind":"hello_ok","decision":"allow""#,
+            "kind `hello_ok`",
+        ),
+        (
+            r#""v":1,"id":2,"kind":"answer","decision":"allow""#,
+            "kind `answer`",
+        ),
+        (
+            r#""v":1,"id":2,"kind":"verdict","decision":"maybe""#,
+            "`maybe` is no decision",
+        ),
+        (r#""v":1,"id":2,"kind":"verdict""#, "`decision` is missing"),
+        (
+            r#""v":1,"id":2,"kind":"verdict","decision":"allow","annotation":[]"#,
+            "`annotation`",
+        ),
+        (
+            r#""v":1,"id":2,"kind":"verdict","decision":"allow","annotation":null"#,
+            "`annotation`",
+        ),
     ] {
-        breaks(&answers(line), "protocol violation").await;
+        breaks(&answers(&format!("{{{fields}}}")), reason).await;
     }
 }
 
-/// Runs a script that writes JSON from `yes` and `head`, which any system has.
+/// So many of a character, by programs that any system has.
+fn many(count: u32, character: &str) -> String {
+    format!("$(yes {character} | head -n {count} | tr -d '\\n')")
+}
+
 #[tokio::test]
 async fn t8_answers_beyond_the_limits() {
-    let of =
-        |count: u32, character: &str| format!("$(yes {character} | head -n {count} | tr -d '\\n')");
-    let long = of(257, "a");
-    let finding = r#"{\"rule\":\"r\",\"severity\":\"low\",\"message\":\"m\"}"#;
-    for field in [
-        format!(
-            "\"findings\":[$(yes '{}' | head -n 256 | tr '\\n' ','){finding}]",
-            finding.replace('\\', "")
+    let quoted = |json: &str| json.replace('"', "\\\"");
+    let finding = |rule: &str, resource: &str| {
+        let rest = r#""severity":"low","message":"m""#;
+        format!(r#"{{"rule":"{rule}","resource":"{resource}",{rest}}}"#)
+    };
+    let one = finding("r", "s");
+    let findings = format!(r#","findings":[{},{one}]"#, "MANY");
+    let findings = quoted(&findings).replace(
+        "MANY",
+        &format!("$(yes '{one}' | head -n 256 | tr '\\n' ',' | sed 's/,$//')"),
+    );
+    let (long, longer) = (many(257, "a"), many(65_536, "a"));
+    for (fields, reason) in [
+        (findings, "more than 256 findings"),
+        (
+            quoted(&format!(r#","findings":[{}]"#, finding(&long, "s"))),
+            "`rule` has at most 256",
         ),
-        format!(r#"\"findings\":[{{\"rule\":\"{long}\",\"severity\":\"low\",\"message\":\"m\"}}]"#),
-        format!(
-            r#"\"findings\":[{{\"rule\":\"r\",\"severity\":\"low\",\"message\":\"m\",\"resource\":\"{long}\"}}]"#
+        (
+            quoted(&format!(r#","findings":[{}]"#, finding("r", &long))),
+            "`resource` has at most 256",
         ),
-        format!(r#"\"annotation\":{{\"a\":\"{}\"}}"#, of(65_536, "a")),
+        (
+            quoted(&format!(r#","annotation":{{"a":"{longer}"}}"#)),
+            "at most 65536 bytes",
+        ),
     ] {
-        let field = field.replacen("\"findings\":[$", "\\\"findings\\\":[$", 1);
-        breaks(
-            &format!("hello\nget\nverdict allow \",{field}\"\nget"),
-            "protocol violation",
-        )
-        .await;
+        let script = format!("hello\nget\nverdict allow \"{fields}\"\nget");
+        breaks(&script, reason).await;
     }
 }
 
@@ -219,7 +264,7 @@ async fn t8_answers_beyond_the_limits() {
 async fn t8_more_than_a_mebibyte_without_an_end() {
     breaks(
         "hello\nget\nhead -c 1048577 /dev/zero | tr '\\0' ' '\nget",
-        "protocol violation",
+        "longer than 1048576 bytes",
     )
     .await;
 }
@@ -228,7 +273,7 @@ async fn t8_more_than_a_mebibyte_without_an_end() {
 async fn t8_two_answers_to_one_question() {
     breaks(
         "hello\nget\nlate=$(verdict allow)\necho \"$late\n$late\"\nget",
-        "protocol violation",
+        "while no request was open",
     )
     .await;
 }
@@ -409,4 +454,49 @@ async fn a_question_that_was_given_up_leaves_no_plugin_to_ask() {
     }
     let again = ask(&mut host).await;
     assert!(matches!(again, Answer::Failed { .. }), "{again:?}");
+}
+
+/// Decision 47. The system tells of every opening.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn s12_rule_and_resource_are_never_opened_as_files() {
+    use rustix::fs::inotify;
+
+    let mut bench = Bench::new();
+    let (file, fifo) = (bench.path("file"), bench.path("fifo"));
+    std::fs::write(&file, "").unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let (shown, waits) = (file.display(), fifo.display());
+    let finding = |rule, resource| {
+        format!(
+            r#"{{"rule":"{rule}","severity":"low","message":"{rule}","resource":"{resource}"}}"#
+        )
+    };
+    let findings = format!("{},{}", finding(&shown, &waits), finding(&waits, &shown));
+    let annotation = format!(r#"{{"file":"{shown}","fifo":"{waits}"}}"#);
+    let fields = format!(r#"',"findings":[{findings}],"annotation":{annotation}'"#);
+    bench.add("p", &format!("hello\nget\nverdict deny {fields}\nget"));
+
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    for path in [&file, &fifo] {
+        inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN).unwrap();
+    }
+    let mut host = bench.host().await;
+    let answer = ask(&mut host).await;
+    assert!(matches!(answer, Answer::Denied { .. }), "{answer:?}");
+    host.shutdown().await;
+    assert_eq!(host.records()[0].decision, Decision::Deny);
+    let mut events = [0; 1024];
+    let none = rustix::io::read(&watch, &mut events);
+    assert_eq!(
+        none,
+        Err(rustix::io::Errno::AGAIN),
+        "nobody opened anything"
+    );
+    std::fs::read(&file).unwrap();
+    assert!(
+        rustix::io::read(&watch, &mut events).is_ok(),
+        "the watch works"
+    );
 }

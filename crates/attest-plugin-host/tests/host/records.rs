@@ -78,7 +78,7 @@ async fn g4_a_failure_replaces_the_decision_and_keeps_the_last_annotation() {
 async fn each_build_has_records_of_its_own() {
     let mut bench = Bench::new();
     let script = verdicts(&[r#"warn ',"annotation":{"n":1}'"#, "allow", "allow"]);
-    bench.add("p", &script);
+    bench.add("p", &format!("echo started >> starts\n{script}"));
     let fails = verdicts(&["allow", "maybe"]);
     bench.add("q", &fails).on_failure = OnFailure::FailOpen;
     let mut host = bench.host().await;
@@ -101,4 +101,7 @@ async fn each_build_has_records_of_its_own() {
     assert_eq!(annotation(&both[0]).unwrap(), r#"{"n":1}"#);
     host.shutdown().await;
     assert_eq!(host.records(), both);
+    // Decision 36: one process for all of it.
+    let starts = std::fs::read_to_string(bench.path("starts")).unwrap();
+    assert_eq!(starts, "started\n");
 }
