@@ -33,6 +33,20 @@ mod named;
 #[cfg(test)]
 mod places;
 #[cfg(test)]
+mod plugin;
+#[cfg(test)]
+mod plugin_cli;
+#[cfg(test)]
+mod plugin_denials;
+#[cfg(test)]
+mod plugin_failures;
+#[cfg(test)]
+mod plugin_guarantees;
+#[cfg(test)]
+mod plugin_hooks;
+#[cfg(test)]
+mod plugin_words;
+#[cfg(test)]
 #[path = "../../../../crates/attest-engine/tests/run/read_only.rs"]
 mod read_only;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::authority::{TIME, Tsa};
 use crate::bed::{Bed, Ran};
+use crate::plugin::{self, Plugin};
 
 const IMAGE: &str =
     "busybox@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -217,6 +218,33 @@ fn the_ledger_and_capsules() {
     let hash = bed.attest(&["capsule", "hash", "cc"]).expect(0).out;
     let hashed = record(&bed, "capsule hash", &["capsule", "hash", "cc"], 0);
     assert_eq!(hashed["capsule_hash"].as_str(), Some(hash.trim_end()));
+}
+
+#[test]
+fn plugins_that_are_declared() {
+    let bed = plugin::bed(&[Plugin::new("gate", &["step.pre"])]);
+    let listed = record(&bed, "plugins list", &["plugins", "list"], 0);
+    assert_eq!(listed["status"], "ok");
+    record(&bed, "plugins verify", &["plugins", "verify"], 0);
+    let pinned = record(&bed, "plugins pin", &["plugins", "pin", "gate"], 0);
+    assert_eq!(pinned["changed"], false);
+    std::fs::remove_file(bed.path("plugins/gate")).unwrap();
+    record(&bed, "plugins list", &["plugins", "list"], 0);
+    let ran = bed
+        .attest(&["plugins", "verify", "--format", "json"])
+        .expect(2);
+    has("plugins verify", &parsed(&ran));
+    let twice = plugin::bed(&[Plugin::new("gate", &["step.pre"])]);
+    let args = ["run", "--check-reproducibility"];
+    let report = record(&twice, "run", &args, 0)["reproducibility"].clone();
+    has("run: reproducibility.plugins[]", &report["plugins"][0]);
+    let deny = Plugin::new("gate", &["step.post"]).body("on_request() { verdict deny; }");
+    plugin::declare(&twice, &[deny]);
+    for args in [&["run"][..], &["run", "--check-reproducibility"]] {
+        let denied = record(&twice, "run", args, 1);
+        has("run: stopped", &denied["stopped"]);
+        assert_eq!(denied["stopped"]["how"], "denied");
+    }
 }
 
 #[test]

@@ -265,17 +265,6 @@ fn outputs_are_recorded_as_asked() {
     bed.attest(&["run", "--record-output", "some"]).expect(2);
 }
 
-#[test]
-fn declared_plugins_are_refused_with_a_way_out() {
-    let bed = bed(GOOD);
-    bed.write(".attest/plugins.toml", "schema_version = 1\n");
-    bed.attest(&["run"])
-        .expect(2)
-        .says("plugins are declared in")
-        .says("this build has no plugin host");
-    assert!(!bed.path("out").exists());
-}
-
 const WRAPPED: [&str; 9] = [
     "run", "--sign", "-q", "--wrap", "--name", "s", "--output", "out", "--",
 ];

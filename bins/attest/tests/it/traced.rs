@@ -29,7 +29,7 @@ const LOOKING: &[&str] = &[
 ];
 
 /// Runs the program under strace and returns the trace beside what it did.
-fn traced(bed: &Bed, args: &[&str]) -> (Ran, Vec<String>) {
+pub(crate) fn traced(bed: &Bed, args: &[&str]) -> (Ran, Vec<String>) {
     let log = tempfile::NamedTempFile::new().unwrap();
     let program = bed.program(args);
     let mut strace = Command::new("strace");
@@ -66,7 +66,7 @@ fn call(line: &str) -> String {
 }
 
 /// The calls of a trace that a verification must not make.
-fn forbidden(trace: &[String]) -> Vec<&String> {
+pub(crate) fn forbidden(trace: &[String]) -> Vec<&String> {
     let mut started = false;
     let is_forbidden = |line: &&String| {
         // The second half of a call that another thread interrupted, or the end of a thread.
