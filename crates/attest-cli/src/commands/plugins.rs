@@ -39,6 +39,7 @@ enum Action {
     ///
     /// Exit code 0: nothing failed. 1: a scenario failed. 2: the arguments are wrong, or the
     /// plugin cannot be opened.
+    #[command(override_usage = "attest plugins conformance [OPTIONS] CMD [ARG]...")]
     Conformance(Box<conformance::Conformance>),
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing that is declared is read and no digest is compared: this is no run, and says so.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
@@ -79,6 +80,7 @@ impl Conformance {
         if self.list {
             return list(&scenarios, ui);
         }
+        self.variables_stand_once()?;
         let target = self.target()?;
         let guard = Guard::of(Path::new("."));
         if let Some(junit) = &self.junit {
@@ -104,6 +106,18 @@ impl Conformance {
             0 => exit::ok(),
             _ => exit::no(),
         })
+    }
+
+    /// A table cannot hold a name twice.
+    fn variables_stand_once(&self) -> Result<(), CliError> {
+        let mut seen = BTreeSet::new();
+        let again = self.env.iter().find(|(name, _)| !seen.insert(name));
+        match again {
+            Some((name, _)) => Err(CliError::usage(format!(
+                "the variable `{name}` is given twice"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn target(&self) -> Result<Target, CliError> {
