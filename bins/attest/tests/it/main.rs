@@ -33,6 +33,8 @@ mod named;
 #[cfg(test)]
 mod places;
 #[cfg(test)]
+mod plugin_conformance;
+#[cfg(test)]
 mod plugin;
 #[cfg(test)]
 mod plugin_cli;
