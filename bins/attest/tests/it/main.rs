@@ -33,11 +33,11 @@ mod named;
 #[cfg(test)]
 mod places;
 #[cfg(test)]
-mod plugin_conformance;
-#[cfg(test)]
 mod plugin;
 #[cfg(test)]
 mod plugin_cli;
+#[cfg(test)]
+mod plugin_conformance;
 #[cfg(test)]
 mod plugin_denials;
 #[cfg(test)]
