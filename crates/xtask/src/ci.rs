@@ -217,13 +217,18 @@ fn documentation(root: &Path) -> Result<Verdict> {
 }
 
 fn plugin_suites(root: &Path) -> Result<Verdict> {
-    let status = Command::new("sh")
-        .arg(root.join("e2e/plugin-conformance.sh"))
-        .env("FORGE_BIN_DIR", tools::target(root).join("debug"))
-        .current_dir(root)
-        .status()
-        .context("cannot start e2e/plugin-conformance.sh")?;
-    Ok(verdict(status.success()))
+    let mut good = true;
+    for name in ["plugin-conformance.sh", "attest-plugin-conformance.sh"] {
+        let script = root.join("e2e").join(name);
+        let status = Command::new("sh")
+            .arg(&script)
+            .env("FORGE_BIN_DIR", tools::target(root).join("debug"))
+            .current_dir(root)
+            .status()
+            .with_context(|| format!("cannot start {}", script.display()))?;
+        good &= status.success();
+    }
+    Ok(verdict(good))
 }
 
 /// The clean-up of systems without a child subreaper, on this one.
