@@ -11,6 +11,7 @@ use serde_json::Value;
 use test_case::test_case;
 
 use crate::bed::{Bed, Ran};
+use crate::plugin::{Plugin, Way, bed, declare};
 
 const COMMAND: [&str; 2] = ["plugins", "conformance"];
 
@@ -182,6 +183,48 @@ fn s41_the_plugin_gets_the_variables_of_a_run_and_those_that_are_given() {
     let work = bed.path("work").canonicalize().unwrap();
     let workspace = format!("ATTEST_WORKSPACE={}\n", work.display());
     assert!(environ.contains(&workspace), "{environ}");
+}
+
+/// The suite and a run set the same variables to the same values, and open the same descriptors.
+#[test]
+fn s41_the_suite_gives_a_plugin_what_a_run_gives_it() {
+    const DUMPS: &str = r#"on_hello() {
+  { tr '\0' '\n' </proc/$$/environ | sort; pwd; printf '%s\n' "$#" /proc/$$/fd/*; } >"$DUMP"
+  hello_ok
+}"#;
+    let dump = |bed: &Bed| bed.path("dump").to_str().unwrap().to_owned();
+    let plugin = Plugin::new("policy", &["step.pre"]).body(DUMPS);
+    let bed = bed(&[]);
+    let env = format!("env = {{ DUMP = \"{}\", TZ = \"CET\" }}", dump(&bed));
+    let plugin = plugin.more(&env);
+    declare(&bed, std::slice::from_ref(&plugin));
+    Way::Pipeline.run(&bed, &[]).expect(0);
+    let by_run = bed.read("dump");
+    std::fs::remove_file(bed.path("dump")).unwrap();
+    let dump = format!("DUMP={}", dump(&bed));
+    let args = [
+        "--only",
+        "hello",
+        "--workspace",
+        ".",
+        "--env",
+        &dump,
+        "--env",
+        "TZ=CET",
+    ];
+    let command = plugin.command(&bed);
+    conformance(&bed, &[&args[..], &[command.as_str()]].concat()).expect(0);
+    let by_suite = bed.read("dump");
+    assert!(by_run.contains("ATTEST_PLUGIN_NAME=policy\n"), "{by_run}");
+    assert!(by_run.contains("/fd/2\n"), "{by_run}");
+    let without_pids = |text: &str| -> Vec<String> {
+        let line = |line: &str| match line.split_once("/fd/") {
+            Some((_, number)) => format!("fd {number}"),
+            None => line.to_owned(),
+        };
+        text.lines().map(line).collect()
+    };
+    assert_eq!(without_pids(&by_suite), without_pids(&by_run));
 }
 
 #[test]
