@@ -98,17 +98,15 @@ async fn a_dropped_host_kills_all() {
     let mut bench = Bench::new();
     for name in ["a", "b"] {
         let script = format!(
-            "trap '' TERM\nhello\nsetsid sleep 1000 & echo $! > helper-{name}\necho $$ > pid-{name}\nget\n"
+            "trap '' TERM\nhello\nsetsid sleep 1000 & echo $! > helper-{name}\necho $$ > pid-{name}\ntouch ready-{name}\nget\n"
         );
         bench.add(name, &script);
     }
     let host = bench.host().await;
     let names = ["helper-a", "pid-a", "helper-b", "pid-b"];
-    for name in names {
+    for name in ["ready-a", "ready-b"] {
         exists(&bench.path(name)).await;
     }
-    // The file is there before its text is.
-    tokio::time::sleep(Duration::from_millis(50)).await;
     drop(host);
     for name in names {
         assert!(goes(pid_in(&bench.path(name))).await, "{name}");
