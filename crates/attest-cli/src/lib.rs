@@ -1,7 +1,7 @@
 //! The commands of attest: they read arguments, call the crates below and say what came of it.
 //!
-//! Nothing is judged here. Only `run` and `capsule run` start processes, and only they start a
-//! runtime; `verify`, `show`, `diff`, `hash`, `sign` and `keys` are plain calls, so that a receipt
+//! Nothing is judged here. Only `run`, `capsule run` and `plugins conformance` start processes, and
+//! only they start a runtime; `verify`, `show`, `diff`, `hash`, `sign` and `keys` are plain calls, so that a receipt
 //! is verified in the time that reading it takes.
 
 mod answer;
