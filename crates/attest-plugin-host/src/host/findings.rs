@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_finding_is_visible() {
         let with = finding("a\u{1b}", "b\n", Some("step:c\u{202e}"));
-        assert_eq!(line(&with), r"a\u{1b} (high): b\n [step:c\u{202e}]");
+        assert_eq!(line(&with), r"a\u{1b} (high): b\u{a} [step:c\u{202e}]");
         assert_eq!(line(&finding("a", "b", None)), "a (high): b");
     }
 
