@@ -260,10 +260,11 @@ fn plugin_records(plugins: &[PluginRecord]) -> String {
         } else {
             "not deterministic"
         };
+        // One that did not get as far as to say its version has none.
+        let called = format!("{} {}", shown(&plugin.name), shown(&plugin.version));
         let line = format!(
-            "{} {}: {decision} (protocol {}, {kind})",
-            shown(&plugin.name),
-            shown(&plugin.version),
+            "{}: {decision} (protocol {}, {kind})",
+            called.trim_end(),
             plugin.protocol,
         );
         out.push_str(&wrap(&line, "  ", "    "));

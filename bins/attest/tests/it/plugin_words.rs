@@ -159,7 +159,9 @@ fn an_annotation_and_a_reason_are_shown_as_text_that_is_safe() {
         let bed = bed(&[
             Plugin::new("says", &["step.post"]).body(body),
             fails.clone(),
+            Plugin::new("absent", &["step.post"]).fail_open(),
         ]);
+        std::fs::remove_file(bed.path("plugins/absent")).unwrap();
         way.run(&bed, &[]).expect(0);
         let shown = bed.attest(&["show", "r.yaml"]).expect(0).out;
         assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
@@ -169,6 +171,10 @@ fn an_annotation_and_a_reason_are_shown_as_text_that_is_safe() {
         );
         let reason = record(&bed, "fails")["reason"].as_str().unwrap().to_owned();
         let first = reason.split(' ').next().unwrap();
+        assert!(
+            shown.contains("\n  absent: error (protocol 1, deterministic)\n"),
+            "{shown}"
+        );
         assert!(shown.contains(&format!("reason: {first}")), "{shown}");
         let json = bed.attest(&[
             "verify",
@@ -185,12 +191,12 @@ fn an_annotation_and_a_reason_are_shown_as_text_that_is_safe() {
             .iter()
             .map(|one| one["name"].as_str().unwrap())
             .collect();
-        assert_eq!(names, ["fails", "says"]);
-        assert_eq!(json["plugins"][0]["decision"], "error");
+        assert_eq!(names, ["absent", "fails", "says"]);
+        assert_eq!(json["plugins"][1]["decision"], "error");
         let text = bed
             .attest(&["verify", "--check-signatures", "false", "r.yaml"])
             .expect(0)
             .out;
-        assert_eq!(text.matches("  plugin: ").count(), 2, "{text}");
+        assert_eq!(text.matches("  plugin: ").count(), 3, "{text}");
     }
 }

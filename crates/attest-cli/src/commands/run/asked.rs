@@ -91,13 +91,8 @@ impl<'a> Asked<'a> {
 fn unstarted(error: StartError) -> Unstarted {
     let hint = match &error {
         StartError::Cancelled => return Unstarted::Interrupted,
-        StartError::DigestMismatch(mismatch) => Some(format!(
-            "if the change was reviewed: `attest plugins pin {}`",
-            mismatch.plugin
-        )),
-        StartError::Resolve { .. } => {
-            Some("`attest plugins list` shows what each plugin is".to_owned())
-        }
+        // The error of a digest that differs says itself what to do.
+        StartError::Resolve { .. } => Some("`attest plugins list` shows what each plugin is"),
         _ => None,
     };
     let error = CliError::operation(error).because("the run did not begin");
