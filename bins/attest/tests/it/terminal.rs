@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::bed::{Bed, Ran, ran};
+use crate::plugin::{self, ALL, Plugin};
 
 /// A spinner comes when something takes longer than a second.
 const SLOW: &str =
@@ -89,4 +90,32 @@ fn no_archive_is_written_to_a_terminal() {
     let shown = on_terminal(&bed, &export).expect(2).out;
     let told = "no archive is written to a terminal";
     assert!(shown.contains(told), "{shown:?}");
+}
+
+#[test]
+fn plugins_are_listed_for_a_terminal_in_lines_that_fit() {
+    let long = "a-name-of-thirty-two-characters-";
+    let gone = Plugin::new(long, &ALL);
+    let bed = plugin::bed(&[Plugin::new("gate", &ALL).fail_open(), gone]);
+    let pinned = plugin::digest(bed.read("plugins/gate"));
+    plugin::program(&bed, "plugins/gate", "#!/bin/sh\n");
+    std::fs::remove_file(bed.path(&format!("plugins/{long}"))).unwrap();
+    let shown = on_terminal(&bed, &["plugins", "list"]).expect(0).out;
+    let shown = shown.replace('\r', "");
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let first = format!(
+        "{:32}  mismatch    fail-open    pipeline.validate\n",
+        "gate"
+    );
+    assert!(shown.starts_with(&first), "{shown}");
+    for told in [
+        format!("\n  pinned {pinned}\n"),
+        format!("\n  found {}\n", plugin::digest("#!/bin/sh\n")),
+        "\n  a script: `/bin/sh`, which runs it, is not pinned\n".to_owned(),
+        format!("\n{long}  unresolved  fail-closed  pipeline.validate\n"),
+    ] {
+        assert!(shown.contains(&told), "{told} in {shown}");
+    }
 }

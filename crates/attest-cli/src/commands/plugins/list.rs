@@ -111,10 +111,10 @@ impl<'a> Record<'a> {
         });
         match (&self.digest, &self.found) {
             (Some(digest), Some(found)) if digest != found => {
-                say(format!("declared {digest}"));
-                say(format!("found    {found}"));
+                say(format!("pinned {digest}"));
+                say(format!("found {found}"));
             }
-            (None, Some(found)) => say(format!("found    {found}")),
+            (None, Some(found)) => say(format!("found {found}")),
             (Some(digest), _) => say(digest.clone()),
             (None, None) => {}
         }
