@@ -1,5 +1,5 @@
-//! What no option may write to: private keys, and who is trusted. A name given by mistake would
-//! replace a key that is nowhere else, and the policy changes by `attest keys` alone.
+//! What no option may write to: private keys, who is trusted, and who is asked. A name given by
+//! mistake would replace a key that is nowhere else, or what was reviewed.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +10,7 @@ use crate::places::key_dir;
 
 const KEYS: &str = "the private keys";
 const TRUST: &str = "the trust store";
+const PLUGINS: &str = "the declarations of plugins";
 
 /// The folders of a workspace that are guarded, each without links.
 #[derive(Debug)]
@@ -77,6 +78,7 @@ fn kind(place: &Path) -> Option<&'static str> {
     names.windows(2).find_map(|pair| match pair {
         [attest, keys] if *attest == ".attest" && *keys == "keys" => Some(KEYS),
         [attest, trust] if *attest == ".attest" && *trust == "trust" => Some(TRUST),
+        [attest, file] if *attest == ".attest" && *file == "plugins.toml" => Some(PLUGINS),
         _ => None,
     })
 }
@@ -132,6 +134,8 @@ mod tests {
             ("link", KEYS),
             ("other/.attest/keys/a", KEYS),
             (".attest/trust/trust.toml", TRUST),
+            (".attest/plugins.toml", PLUGINS),
+            ("link/../plugins.toml", PLUGINS),
             (".attest/trust/tsa/a.crt", TRUST),
             ("gone/.attest/trust/a", TRUST),
             ("store/a", TRUST),
@@ -145,6 +149,7 @@ mod tests {
             ".attest/a",
             ".attest/receipts/a",
             "keys/a",
+            "plugins.toml",
             "store/deep/a",
             "gone/a",
         ] {

@@ -83,6 +83,7 @@ fn the_log_file_is_none_that_the_run_reads_or_writes() {
             "fifo",
             "absent/log",
             ".attest/trust/x",
+            ".attest/plugins.toml",
             &key,
             ".attest",
         ] {
@@ -91,6 +92,15 @@ fn the_log_file_is_none_that_the_run_reads_or_writes() {
             assert!(!bed.path("out").exists(), "{name}");
         }
         assert_eq!(bed.read("in"), "source");
+        let declared = bed.read(".attest/plugins.toml");
+        let id = key
+            .trim_start_matches(".attest/keys/")
+            .trim_end_matches(".key");
+        let args = ["keys", "export", id, "--output", ".attest/plugins.toml"];
+        bed.attest(&args)
+            .expect(2)
+            .says("the declarations of plugins");
+        assert_eq!(bed.read(".attest/plugins.toml"), declared);
     }
     let bed = bed(&[]);
     Way::Pipeline
