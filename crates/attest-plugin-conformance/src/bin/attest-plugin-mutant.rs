@@ -202,6 +202,7 @@ impl Plugin {
                 set(&mut answer, "name", json!(name));
             }
             "no-version" => drop(answer.as_object_mut().and_then(|all| all.remove("version"))),
+            "no-version-to-tell" => set(&mut answer, "version", json!("")),
             "version-257" => set(&mut answer, "version", json!("x".repeat(257))),
             "protocol-text" => set(&mut answer, "protocol", json!("1")),
             "claims-two" => set(&mut answer, "protocol", json!(2)),

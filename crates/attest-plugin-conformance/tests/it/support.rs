@@ -46,12 +46,22 @@ fn search() -> SearchPath {
     SearchPath::new(std::env::var_os("PATH").unwrap_or_default())
 }
 
-/// Limits that a fault of waiting reaches soon; good plugins get those of the protocol.
-pub(crate) fn short() -> Limits {
+/// How long a fault of waiting is waited for.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// Limits for plugins that do not answer.
+pub(crate) fn impatient() -> Limits {
     Limits {
-        answer: Duration::from_millis(400),
-        grace: Duration::from_millis(400),
-        quiet: Duration::from_millis(400),
+        answer: SHORT,
+        ..Limits::default()
+    }
+}
+
+/// Limits for plugins that do not end.
+pub(crate) fn short_grace() -> Limits {
+    Limits {
+        grace: SHORT,
+        ..usual()
     }
 }
 
