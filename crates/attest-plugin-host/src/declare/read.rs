@@ -67,13 +67,12 @@ fn plugins(
 ) -> Result<Vec<Located>, DeclareError> {
     let mut names = BTreeSet::new();
     let mut plugins = Vec::new();
-    for entry in top.array("plugin", value)? {
-        let at = entry.span().start;
+    for mut fields in top.tables("plugin", "plugin", value)? {
+        let at = fields.span.start;
         if plugins.len() == MAX_PLUGINS {
             let rule = format!("stands more than {MAX_PLUGINS} times");
             return Err(top.refuse(at, "plugin", rule));
         }
-        let mut fields = top.table("plugin", entry)?;
         let (name, named_at) = name(&mut fields)?;
         if !names.insert(name.clone()) {
             return Err(fields.refuse(named_at, "name", "stands twice; names are unique"));
@@ -204,8 +203,7 @@ fn target(
     let at = value.span().start;
     let mut seen = BTreeSet::new();
     let mut found = None;
-    for entry in fields.array("target", value)? {
-        let entry = fields.table("target", entry)?;
+    for entry in fields.tables("target", "plugin.target", value)? {
         let mut entry = entry.below(fields.plugin.clone(), "target.");
         let (os, os_span) = word(&mut entry, "os")?;
         let (arch, arch_span) = word(&mut entry, "arch")?;
@@ -245,7 +243,7 @@ fn hooks(fields: &mut Fields<'_>) -> Result<Vec<Hook>, DeclareError> {
     let mut hooks = Vec::new();
     for entry in fields.array("hooks", value)? {
         let at = entry.span().start;
-        let text = fields.text("hooks", entry)?;
+        let text = fields.element("hooks", entry)?;
         let Ok(hook) = text.parse::<Hook>() else {
             let known: Vec<&str> = Hook::ALL.iter().map(|hook| hook.as_str()).collect();
             let (text, known) = (shown(&text), known.join(", "));

@@ -22,9 +22,19 @@ pub(super) struct Source<'t> {
 impl<'t> Source<'t> {
     /// Takes the text apart.
     pub(super) fn parse(self) -> Result<Spanned<DeTable<'t>>, DeclareError> {
-        DeTable::parse(self.text).map_err(|error| DeclareError::Syntax {
-            line: self.line(error.span().map_or(0, |span| span.start)),
-            reason: shown(error.message()),
+        DeTable::parse(self.text).map_err(|error| {
+            let span = error.span().unwrap_or_default();
+            let mut reason = shown(error.message());
+            // Of the rest the line is enough; this one stands in two lines.
+            if reason == "duplicate key"
+                && let Some(key) = self.text.get(span.clone())
+            {
+                reason = format!("{reason} `{}`", shown(key));
+            }
+            DeclareError::Syntax {
+                line: self.line(span.start),
+                reason,
+            }
         })
     }
 
@@ -90,14 +100,23 @@ impl<'t> Fields<'t> {
         let at = value.span().start;
         match value.into_inner() {
             DeValue::String(text) => Ok(text.into_owned()),
-            other => Err(self.another_type(at, key, "a string", &other)),
+            other => Err(self.another_type(at, key, "be a string", &other)),
+        }
+    }
+
+    /// Takes an element of an array of texts.
+    pub(super) fn element(&self, key: &str, value: Value<'t>) -> Result<String, DeclareError> {
+        let at = value.span().start;
+        match value.into_inner() {
+            DeValue::String(text) => Ok(text.into_owned()),
+            other => Err(self.another_type(at, key, "hold strings", &other)),
         }
     }
 
     pub(super) fn bool(&self, key: &str, value: &Value<'t>) -> Result<bool, DeclareError> {
         match value.get_ref() {
             DeValue::Boolean(value) => Ok(*value),
-            other => Err(self.another_type(value.span().start, key, "true or false", other)),
+            other => Err(self.another_type(value.span().start, key, "be true or false", other)),
         }
     }
 
@@ -107,7 +126,7 @@ impl<'t> Fields<'t> {
         match value.get_ref() {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
                 .map_err(|_| self.refuse(at, key, "does not fit into 64 bits")),
-            other => Err(self.another_type(at, key, "a whole number", other)),
+            other => Err(self.another_type(at, key, "be a whole number", other)),
         }
     }
 
@@ -115,8 +134,31 @@ impl<'t> Fields<'t> {
         let at = value.span().start;
         match value.into_inner() {
             DeValue::Array(array) => Ok(array),
-            other => Err(self.another_type(at, key, "an array", &other)),
+            other => Err(self.another_type(at, key, "be an array", &other)),
         }
+    }
+
+    /// Opens what stands under a header in double brackets, each time that it stands there.
+    pub(super) fn tables(
+        &self,
+        key: &str,
+        header: &str,
+        value: Value<'t>,
+    ) -> Result<Vec<Self>, DeclareError> {
+        let at = value.span().start;
+        let wanted = format!("be an array of tables, each with the header [[{header}]]");
+        let array = match value.into_inner() {
+            DeValue::Array(array) => array,
+            other => return Err(self.another_type(at, key, &wanted, &other)),
+        };
+        let tables = array.into_iter().map(|entry| {
+            let span = entry.span();
+            match entry.into_inner() {
+                DeValue::Table(table) => Ok(Self::new(self.source, table, span)),
+                other => Err(self.another_type(span.start, key, &wanted, &other)),
+            }
+        });
+        tables.collect()
     }
 
     /// Opens a table.
@@ -124,7 +166,7 @@ impl<'t> Fields<'t> {
         let span = value.span();
         match value.into_inner() {
             DeValue::Table(table) => Ok(Self::new(self.source, table, span)),
-            other => Err(self.another_type(span.start, key, "a table", &other)),
+            other => Err(self.another_type(span.start, key, "be a table", &other)),
         }
     }
 
@@ -160,7 +202,7 @@ impl<'t> Fields<'t> {
             DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
-        self.refuse(at, key, format!("must be {wanted}, not {found}"))
+        self.refuse(at, key, format!("must {wanted}, not {found}"))
     }
 }
 

@@ -154,7 +154,6 @@ fn another_type_is_named_with_line_plugin_and_key() {
             "a whole number",
         ),
         ("[\"step.pre\"]", "\"step.pre\"", "an array", "a string"),
-        ("\"step.pre\"", "true", "a string", "true or false"),
         ("= true", "= \"true\"", "true or false", "a string"),
         ("= true", "= 1", "true or false", "a whole number"),
         (&format!("\"{DIGEST}\""), "1979-05-27", "a string", "a time"),
@@ -170,9 +169,55 @@ fn another_type_is_named_with_line_plugin_and_key() {
     assert_eq!(error, whole);
     assert!(refused(&minimal("env = \"A=1\"\n")).contains("`env` must be a table"));
     assert!(refused(&minimal("env = { A = 1 }\n")).contains("`env.A` must be a string"));
-    assert!(refused(&minimal("target = {}\n")).contains("`target` must be an array"));
-    assert!(refused("schema_version = 1\n[plugin]\n").contains("`plugin` must be an array"));
-    assert!(refused("schema_version = 1\nplugin = [1]\n").contains("`plugin` must be a table"));
+}
+
+#[test]
+fn an_element_of_another_type_is_not_told_as_if_it_were_the_array() {
+    let error = refused(&with("\"step.pre\"", "true"));
+    assert!(
+        error.contains("`hooks` must hold strings, not true or false"),
+        "{error}"
+    );
+    for (text, key, found) in [
+        (minimal("target = {}\n"), "target", "a table"),
+        (minimal("target = [1]\n"), "target", "a whole number"),
+        (
+            "schema_version = 1\n[plugin]\n".to_owned(),
+            "plugin",
+            "a table",
+        ),
+        (
+            "schema_version = 1\nplugin = [true]\n".to_owned(),
+            "plugin",
+            "true or false",
+        ),
+    ] {
+        let error = refused(&text);
+        let header = if key == "plugin" {
+            "[[plugin]]"
+        } else {
+            "[[plugin.target]]"
+        };
+        let rule = format!(
+            "`{key}` must be an array of tables, each with the header {header}, not {found}"
+        );
+        assert!(error.contains(&rule), "{error}");
+    }
+}
+
+#[test]
+fn a_key_that_stands_twice_is_named() {
+    for (extra, line, key) in [
+        ("name = \"x\"\n", 10, "name"),
+        ("\"na\\u006de\" = \"x\"\n", 10, "\"na\\u006de\""),
+        ("env = { A = \"1\", A = \"2\" }\n", 10, "A"),
+    ] {
+        let error = refused(&minimal(extra));
+        assert!(
+            error.contains(&format!("line {line}: duplicate key `{key}`")),
+            "{error}"
+        );
+    }
 }
 
 #[test]
