@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::time::{Duration, Instant};
 
     use attest_plugin_protocol::{
@@ -22,11 +22,9 @@ mod tests {
     }
 
     fn page() -> String {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocols");
-        let pages =
-            ["attest-plugin-1.md", "attest-plugin-1.draft.md"].map(|name| folder.join(name));
-        let found: &PathBuf = pages.iter().find(|page| page.exists()).unwrap();
-        std::fs::read_to_string(found).unwrap()
+        let page =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocols/attest-plugin-1.md");
+        std::fs::read_to_string(page).unwrap()
     }
 
     /// The messages in the page's `json` blocks.
