@@ -26,7 +26,7 @@ pub enum RunError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Plugins are declared that nobody here would ask.
-    #[error("plugins are declared in `{}`, and this build has no plugin host", path.display())]
+    #[error("plugins are declared in `{}`, and this caller asks none", path.display())]
     PluginsDeclared {
         /// The declaration.
         path: PathBuf,

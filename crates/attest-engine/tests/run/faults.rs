@@ -302,9 +302,7 @@ fn declared_plugins_are_refused_and_never_ignored() {
         let error = world.run("  a: {run: touch ran}\n").0.unwrap_err();
         assert!(!error.is_no());
         assert!(
-            error
-                .to_string()
-                .contains("and this build has no plugin host"),
+            error.to_string().contains("and this caller asks none"),
             "{error}"
         );
         assert!(!exists(&world.path("ran")));
