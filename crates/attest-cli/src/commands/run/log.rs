@@ -96,3 +96,52 @@ fn open(path: &Path, workspace: &Path) -> Result<File, CliError> {
     let file = opened.map_err(|errno| failed(CliError::operation(io::Error::from(errno))))?;
     Ok(File::from_parts(file.into(), path))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn log(file: Option<File>) -> (Log, Arc<Mutex<Vec<String>>>) {
+        let shown = Arc::<Mutex<Vec<String>>>::default();
+        let lines = Arc::clone(&shown);
+        let log = Log {
+            show: Arc::new(move |line| lines.lock().unwrap().push(line)),
+            secrets: Secrets::new([("TOKEN", b"canary-77".as_slice())]),
+            file: file.map(|file| Mutex::new(Kept { file, failed: None })),
+        };
+        (log, shown)
+    }
+
+    #[test]
+    fn a_line_is_shown_and_kept_without_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs_err::write(&path, "old\n").unwrap();
+        let file = open(&path, folder.path()).unwrap();
+        let (log, shown) = log(Some(file));
+        log.line("a", "one canary-77");
+        log.line("b", "two");
+        let lines = ["plugin a: one [redacted TOKEN]", "plugin b: two"];
+        assert_eq!(*shown.lock().unwrap(), lines);
+        let kept = fs_err::read_to_string(path).unwrap();
+        assert_eq!(kept, lines.join("\n") + "\n");
+        assert!(log.lost().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_shown_and_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs_err::write(&path, "").unwrap();
+        // Open for reading alone, so that nothing can be written.
+        let (log, shown) = log(Some(File::open(path).unwrap()));
+        log.line("a", "one");
+        log.line("a", "two");
+        assert_eq!(shown.lock().unwrap().len(), 2);
+        let told = log.lost().unwrap().to_string();
+        assert!(told.contains("the run log cannot be written"), "{told}");
+        assert!(log.lost().is_none());
+    }
+}
