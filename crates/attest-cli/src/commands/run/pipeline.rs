@@ -167,16 +167,23 @@ fn compared(ui: &Ui, report: &Report, stopped: bool) {
     if !differs.is_empty() && !halved {
         ui.error(&CliError::no(differs.join("\n")));
     }
-    let excluded = |line: &str| {
+    let excluded = |line: &String| {
         let mut left_out = report.plugins.iter().filter(|plugin| !plugin.compared);
         left_out.any(|one| line.starts_with(&format!("reproducibility: plugin {} ", one.name)))
     };
-    for line in report.plugin_lines() {
-        if excluded(&line) {
-            ui.status(visible(&line));
-        } else {
-            ui.error(&CliError::no(line));
-        }
+    let (excluded, differing): (Vec<_>, Vec<_>) =
+        report.plugin_lines().into_iter().partition(excluded);
+    for line in excluded {
+        ui.status(visible(&line));
+    }
+    if !differing.is_empty() {
+        let plugins = report.plugins.iter().filter(|one| one.has_differences());
+        let first = format!(
+            "reproducibility check failed: {} plugin(s) answered the two builds differently",
+            plugins.count()
+        );
+        // Each of them is a line of its own, without a label in front.
+        ui.error(&CliError::no(format!("{first}\n{}", differing.join("\n"))));
     }
     if report.verified {
         let (runs, steps) = (report.runs, report.steps.len());
