@@ -408,3 +408,56 @@ fn t8_a_plugin_that_fails_beside_another_leaves_it_asked() {
         assert_eq!(record(&bed, "works")["decision"], "allow");
     }
 }
+
+#[test]
+fn t8_a_plugin_that_fails_before_any_step_leaves_no_receipt() {
+    for hook in ["pipeline.validate", "step.pre"] {
+        let plugin = Plugin::new("gate", &[hook]).body("on_request() { exit 3; }");
+        for way in BOTH {
+            let [closed, open] = modes(&plugin);
+            let closed = bed(&[closed]);
+            way.run(&closed, &[])
+                .expect(2)
+                .says("plugin gate failed: ")
+                .says("exit code 3");
+            nothing_ran(&closed);
+            let open = bed(&[open]);
+            let ran = way.run(&open, &[]);
+            went_on(&open, ran, "1.2.3", "exit code 3");
+        }
+    }
+}
+
+#[test]
+fn t8_what_runs_when_a_plugin_fails_is_recorded_before_the_run_ends() {
+    // `a` goes on until the plugin has failed over `b`.
+    let body = "on_request() {
+  case $line in *'\"name\":\"b\"'*) : > \"$ATTEST_WORKSPACE/failed\"; exit 3 ;; esac
+  verdict allow
+}";
+    let waits = "n=0; while [ ! -e failed ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n + 1)); done; sleep 0.3";
+    let steps = format!(
+        "  a: {{run: '{waits}; touch a'}}\n  b: {{run: touch b}}\n  c: {{run: touch c, needs: [a]}}\n"
+    );
+    let fails = Plugin::new("gate", &["step.post"]).body(body);
+    let other = Plugin::new("other", &["step.post"]);
+    for (plugin, code, recorded) in [
+        (fails.clone(), 2, &["a", "b"][..]),
+        (fails.fail_open(), 0, &["a", "b", "c"]),
+    ] {
+        let bed = bed(&[plugin, other.clone()]);
+        bed.write("attest.yaml", format!("version: '1'\nsteps:\n{steps}"));
+        Way::Pipeline.run(&bed, &["--jobs", "2"]).expect(code);
+        let steps = receipt(&bed).unwrap()["steps"].clone();
+        let steps: Vec<&str> = steps
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|step| step["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(steps, recorded);
+        assert_eq!(record(&bed, "gate")["decision"], "error");
+        let asked = if code == 0 { "allow" } else { "skipped" };
+        assert_eq!(record(&bed, "other")["decision"], asked);
+    }
+}
