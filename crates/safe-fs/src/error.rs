@@ -8,7 +8,7 @@ use crate::shell::shell_word;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SafeFsError {
-    /// The path has no last component, a `..` in it, or a NUL byte.
+    /// The path has no last component, a `..` in it, or a NUL byte, or leads through a descriptor.
     #[error("`{path}` is not a usable path: {reason}")]
     UnusablePath {
         /// The path as it was given.

@@ -26,6 +26,12 @@ pub fn writable_target(path: &Path) -> Result<PathBuf, SafeFsError> {
             reason: "it has no last component",
         });
     };
+    if is_descriptor(path) {
+        return Err(SafeFsError::UnusablePath {
+            path: path.to_owned(),
+            reason: "it leads through an open descriptor; name a file itself",
+        });
+    }
     let examine = |error| SafeFsError::io("examine", path, error);
     match fs_err::metadata(path) {
         Ok(found) if found.is_file() => {
@@ -69,6 +75,36 @@ pub fn write_target(path: &Path, bytes: &[u8], mode: u32) -> Result<(), SafeFsEr
     let found = fs_err::metadata(&target);
     let mode = found.map_or(mode, |found| found.permissions().mode() & 0o777);
     write_atomic(&target, bytes, mode)
+}
+
+/// Whether this leads through an open descriptor, as `/dev/stderr` does. A rename over what stands
+/// behind it would take away what was written there, such as the log of a whole build.
+fn is_descriptor(path: &Path) -> bool {
+    // As many links as the system follows.
+    const LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return false;
+        };
+        let here = Path::new(".");
+        let folder = if folder == Path::new("") {
+            here
+        } else {
+            folder
+        };
+        let Ok(folder) = fs_err::canonicalize(folder) else {
+            return false;
+        };
+        if folder.starts_with("/proc") && folder.ends_with("fd") {
+            return true;
+        }
+        match fs_err::read_link(folder.join(name)) {
+            Ok(link) => path = folder.join(link),
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 fn check_writable(folder: &Path) -> Result<(), SafeFsError> {

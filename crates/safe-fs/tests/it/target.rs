@@ -1,6 +1,8 @@
 //! Files that somebody named to be written.
 
+use std::os::fd::AsRawFd;
 use std::os::unix::{fs::symlink, net::UnixListener};
+use std::path::PathBuf;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use safe_fs::{SafeFsError, writable_target, write_target};
@@ -87,6 +89,37 @@ fn what_is_no_file_is_refused_and_stays() {
     }
     assert!(!scratch.join("gone").exists());
     assert_eq!(fs_err::read_dir(&scratch.path).unwrap().count(), 5);
+}
+
+#[test]
+fn a_file_that_stands_behind_an_open_descriptor_is_refused_and_stays() {
+    let scratch = Scratch::new();
+    let kept = scratch.join("build.log");
+    fs_err::write(&kept, "a long build\n").unwrap();
+    let open = fs_err::File::options().append(true).open(&kept).unwrap();
+    let number = open.as_raw_fd();
+    symlink(format!("/dev/fd/{number}"), scratch.join("link")).unwrap();
+    for path in [
+        PathBuf::from(format!("/dev/fd/{number}")),
+        PathBuf::from(format!("/proc/self/fd/{number}")),
+        PathBuf::from(format!("/proc/thread-self/fd/../fd/{number}")),
+        scratch.join("link"),
+        PathBuf::from("/dev/stdout"),
+        PathBuf::from("/dev/stderr"),
+    ] {
+        let error = writable_target(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("it leads through an open descriptor"),
+            "{error}"
+        );
+    }
+    write_target(&scratch.join("link"), b"new", 0o644).unwrap_err();
+    assert_eq!(fs_err::read_to_string(&kept).unwrap(), "a long build\n");
+    // The name of such a folder alone is nothing special, nor is a link to a file.
+    fs_err::create_dir(scratch.join("fd")).unwrap();
+    writable_target(&scratch.join("fd/1")).unwrap();
+    symlink("build.log", scratch.join("other")).unwrap();
+    assert!(writable_target(&scratch.join("other")).is_ok());
 }
 
 #[test]
