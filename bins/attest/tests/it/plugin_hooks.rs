@@ -173,6 +173,28 @@ fn plugins_are_those_of_the_workspace_wherever_state_is_kept() {
 }
 
 #[test]
+fn the_path_of_a_pipeline_is_told_below_the_workspace_alone() {
+    let bed = bed(&[Plugin::new("ear", &["pipeline.validate"]).body(TELLS)]);
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    std::fs::copy(bed.path("attest.yaml"), elsewhere.path()).unwrap();
+    bed.write("ci/p.yaml", bed.read("attest.yaml"));
+    let outside = elsewhere.path().to_str().unwrap();
+    for (file, path) in [
+        ("ci/p.yaml", Some("ci/p.yaml")),
+        ("ci/../ci/p.yaml", Some("ci/p.yaml")),
+        (outside, None),
+    ] {
+        bed.write("told.ear", "");
+        bed.attest(&["run", "-p", file]).expect(0);
+        let pipeline = &told(&bed, "ear")[1]["payload"]["pipeline"];
+        assert_eq!(pipeline.get("path").and_then(Value::as_str), path);
+        assert_eq!(pipeline.get("path").is_some(), path.is_some());
+        let folder = bed.folder().to_str().unwrap();
+        assert!(!bed.read("told.ear").contains(folder));
+    }
+}
+
+#[test]
 fn a_step_that_is_skipped_sends_no_hooks() {
     let bed = bed(&[Plugin::new("ear", &["step.pre", "step.post"]).body(TELLS)]);
     bed.write(
