@@ -4,16 +4,18 @@ use crate::violation::excerpt;
 
 /// A word that the protocol does not know where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no {what}")]
+#[error("`{found}` is no {what}; there are {}", known.join(", "))]
 pub struct UnknownWord {
     what: &'static str,
+    known: &'static [&'static str],
     found: String,
 }
 
 impl UnknownWord {
-    pub(crate) fn new(what: &'static str, found: &str) -> Self {
+    pub(crate) fn new(what: &'static str, known: &'static [&'static str], found: &str) -> Self {
         Self {
             what,
+            known,
             found: excerpt(found.as_bytes()),
         }
     }
@@ -52,7 +54,7 @@ macro_rules! words {
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err($crate::words::UnknownWord::new($what, text)),
+                    _ => Err($crate::words::UnknownWord::new($what, &[$($word),+], text)),
                 }
             }
         }

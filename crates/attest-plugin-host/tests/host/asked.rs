@@ -205,7 +205,7 @@ async fn t8_wrong_fields() {
         ),
         (
             r#""v":1,"id":2,"kind":"verdict","decision":"maybe""#,
-            "`maybe` is no decision",
+            "`maybe` is no decision; there are allow, warn, deny",
         ),
         (r#""v":1,"id":2,"kind":"verdict""#, "`decision` is missing"),
         (

@@ -237,7 +237,12 @@ impl HostSession {
             State::Starting { .. } | State::Asked { .. } if self.end_deadline.is_some() => {
                 self.early_end();
             }
-            State::Starting { .. } => self.fail(format!("no hello_ok within {time}")),
+            State::Starting { .. } => {
+                if self.reader.rest().is_empty() {
+                    self.note("it has written nothing; a plugin flushes each line".to_owned());
+                }
+                self.fail(format!("no hello_ok within {time}"));
+            }
             State::Asked { hook, .. } => self.fail(format!("no answer to {hook} within {time}")),
             State::ShuttingDown { .. } => {
                 self.note(format!(

@@ -153,9 +153,22 @@ fn hello_ok_has_the_time_out_and_not_a_moment_more() {
     let mut driver = Driver::new();
     assert_eq!(driver.session.poll_timeout(), Some(driver.now + TIMEOUT));
     driver.wait(TIMEOUT);
+    assert_eq!(
+        driver.notes(),
+        ["it has written nothing; a plugin flushes each line"]
+    );
     assert_eq!(driver.not_started(), "no hello_ok within 30 s");
     driver.write(hello_ok());
     assert_eq!(driver.acts(), []);
+}
+
+#[test]
+fn a_line_that_has_begun_was_flushed() {
+    let mut driver = Driver::new();
+    driver.write(r#"{"v":1,"#);
+    driver.wait(TIMEOUT);
+    assert_eq!(driver.notes(), [""; 0]);
+    assert_eq!(driver.not_started(), "no hello_ok within 30 s");
 }
 
 #[test]
