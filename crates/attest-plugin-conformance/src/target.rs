@@ -76,7 +76,9 @@ impl Target {
             .cwd(workspace)
             .stdin(Stdin::Pipe)
             .leftovers(Leftovers::Fail);
-        let child = process_tree::spawn(&self.wrapper, spec).await?;
+        let child = process_tree::spawn(&self.wrapper, spec)
+            .await
+            .map_err(|error| error.naming(self.executable.path()))?;
         Ok(Started { child, ground })
     }
 

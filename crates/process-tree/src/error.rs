@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::capture::Captured;
@@ -117,6 +117,24 @@ pub enum StartError {
         /// The time it was given.
         after: Duration,
     },
+}
+
+impl StartError {
+    /// Names another file as the program: one that is started through a descriptor has a path that
+    /// tells nobody anything.
+    #[must_use]
+    pub fn naming(mut self, file: &Path) -> Self {
+        if let Self::NotFound { program }
+        | Self::MissingInterpreter { program, .. }
+        | Self::PermissionDenied { program, .. }
+        | Self::NotExecutable { program, .. }
+        | Self::Busy { program }
+        | Self::Refused { program, .. } = &mut self
+        {
+            file.clone_into(program);
+        }
+        self
+    }
 }
 
 /// What became of the processes of a program whose wrapper was killed.

@@ -80,6 +80,14 @@ impl Plugin {
             .leftovers(Leftovers::KillAndWarn);
         match self.greeted(spec, options, clock).await {
             Ok(()) => Ok(()),
+            Err(Problem::Spawn(error)) => {
+                let file = self.executable.as_ref().map(Executable::path);
+                let error = match file {
+                    Some(file) => error.naming(file),
+                    None => error,
+                };
+                self.tolerate(Problem::Spawn(error))
+            }
             Err(problem) => self.tolerate(problem),
         }
     }

@@ -130,6 +130,13 @@ async fn t8_a_command_that_the_system_does_not_start() {
             bench
         };
         start_fails(bench, reason).await;
+        // The file is told, and not the descriptor that it is started from.
+        let bench = bench(OnFailure::FailClosed);
+        let error = bench.start().await.unwrap_err();
+        let why = std::error::Error::source(&error).unwrap().to_string();
+        let file = bench.path("plugin-p");
+        assert!(why.contains(file.to_str().unwrap()), "{why}");
+        assert!(!why.contains("/proc/"), "{why}");
     }
 }
 
