@@ -142,6 +142,7 @@ mod tests {
         let hidden = Command::new("unseen").about("Nobody's").hide(true);
         let global = Arg::new("loud").long("loud").global(true).help("Say more");
         let command = command().arg(global).subcommands([more, hidden]);
+        let command = command.after_help("To copy:\n\n  a = [1, 2]");
         let page = String::from_utf8(text(&command, "man").unwrap()).unwrap();
         let at = |text: &str| {
             let found = page.find(text);
@@ -159,6 +160,8 @@ mod tests {
             ".SH \"TOOL MORE\"\nDoes more\n.SS SYNOPSIS\n",
             ".SH \"TOOL MORE DEEP\"\nGoes down\n.SS SYNOPSIS\n\\fBtool more deep\\fR [\\fB\\-\\-how\\-far\\fR]",
             "\\&.SH of it\n",
+            ".SH EXTRA\n.na\n.nh\nTo copy:\n",
+            "  a = [1, 2]\n.ad\n.hy\n",
             ".SH VERSION\n",
         ]
         .map(at);

@@ -25,7 +25,7 @@ pub(super) fn man(command: &Command) -> io::Result<Vec<u8>> {
     }
     subcommands(&mut text, &command)?;
     if has_more(&command) {
-        text.extend(part(|out| page.render_extra_section(out))?);
+        text.extend(ragged(&part(|out| page.render_extra_section(out))?));
     }
     if command.get_version().is_some() {
         text.extend(part(|out| page.render_version_section(out))?);
@@ -55,7 +55,8 @@ fn section(text: &mut Vec<u8>, command: &Command) -> io::Result<()> {
         text.extend(lower(&part(|out| page.render_options_section(out))?));
     }
     if has_more(&own) {
-        text.extend(lower(&part(|out| page.render_extra_section(out))?));
+        let extra = part(|out| page.render_extra_section(out))?;
+        text.extend(ragged(&lower(&extra)));
     }
     Ok(())
 }
@@ -82,6 +83,13 @@ fn part(render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u
         .skip_while(|line| !line.starts_with(b".SH"))
         .collect::<Vec<_>>()
         .concat())
+}
+
+/// A section whose lines are neither stretched nor hyphenated: it has tables and lines to copy.
+fn ragged(section: &[u8]) -> Vec<u8> {
+    let heading = section.split_inclusive(|byte| *byte == b'\n').next();
+    let (heading, rest) = section.split_at(heading.map_or(0, <[u8]>::len));
+    [heading, b".na\n.nh\n", rest, b".ad\n.hy\n"].concat()
 }
 
 /// A section without its heading.
