@@ -148,8 +148,13 @@ impl Session {
                 return Err(self.gone(to).await);
             }
             if timeout_at(until, self.outputs.hear()).await.is_err() {
+                // What never flushes is not seen to begin.
+                let hint = match self.last_id {
+                    0..=1 => "; a plugin flushes each line",
+                    _ => "",
+                };
                 return Err(self.with_tail(format!(
-                    "expected an answer to {to} within {:?}, got none",
+                    "expected an answer to {to} within {:?}, got none{hint}",
                     self.limits.answer
                 )));
             }

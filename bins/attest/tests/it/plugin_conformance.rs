@@ -113,6 +113,23 @@ fn wrong_arguments_end_with_2_and_start_nothing(args: &[&str], why: &str) {
 }
 
 #[test]
+fn a_file_that_is_no_program_is_told_with_what_makes_it_one() {
+    let bed = Bed::new();
+    bed.write("plugin", "#!/bin/sh\n");
+    conformance(&bed, &["./plugin"])
+        .expect(2)
+        .says("`./plugin` may not be executed by this user")
+        .says("hint: `chmod +x` makes a file a program");
+    // What the system refuses is told by the file, and not by a descriptor.
+    script(&bed, "plugin", "#!/no/such/interpreter\n");
+    let ran = conformance(&bed, &["--only", "hello", "./plugin"]).expect(1);
+    assert_eq!(
+        ran.out,
+        "FAIL hello: program `./plugin` exists, but its interpreter `/no/such/interpreter` does not\n"
+    );
+}
+
+#[test]
 fn options_end_at_the_plugin() {
     let bed = Bed::new();
     let text = format!(

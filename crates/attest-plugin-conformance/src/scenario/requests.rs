@@ -162,13 +162,18 @@ pub(super) async fn unknown_kinds(stage: &Stage<'_>) -> Judged {
         r#"{"step":{"name":"build"},"later":[1]}"#,
     );
     session.send(&request).await?;
-    let mut message = session.ask(hook, payload::full(hook)).await?;
-    if message.id() == Some(unknown) {
-        expect_verdict(&message)?;
-        message = session.message(&format!("`{hook}`")).await?;
+    let answers = async {
+        let mut message = session.ask(hook, payload::full(hook)).await?;
+        if message.id() == Some(unknown) {
+            expect_verdict(&message)?;
+            message = session.message(&format!("`{hook}`")).await?;
+        }
+        expect_verdict(&message)
+    };
+    match answers.await {
+        Ok(()) => Ok(Finding::Kept),
+        Err(reason) => Err(format!("after a request of an unknown kind: {reason}")),
     }
-    expect_verdict(&message)?;
-    Ok(Finding::Kept)
 }
 
 /// What a scenario that is about something else asks of an answer.

@@ -13,7 +13,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use attest_plugin_conformance::{Limits, Report, Runner, Scenario, Target, Verdict, all, select};
-use attest_plugin_host::{Executable, declare};
+use attest_plugin_host::{Executable, ExecutableError, declare};
 use attest_plugin_protocol::PluginName;
 use clap::Args;
 use cli_shell::{CliError, Format, Ui, exit, visible};
@@ -132,8 +132,15 @@ impl Conformance {
             ))
             .hint(format!("`./{shown}` names a file of this folder")));
         }
-        let executable = Executable::open(Path::new(program))
-            .map_err(|error| CliError::operation(error).because(format!("cannot run `{shown}`")))?;
+        let executable = Executable::open(Path::new(program)).map_err(|error| {
+            let forbidden = matches!(error, ExecutableError::NotExecutable { .. });
+            let error = CliError::operation(error).because(format!("cannot run `{shown}`"));
+            if forbidden {
+                error.hint("`chmod +x` makes a file a program")
+            } else {
+                error
+            }
+        })?;
         let workspace = match &self.workspace {
             Some(workspace) => Some(folder(workspace)?),
             None => None,
