@@ -34,20 +34,25 @@ fn command(rule: &CommandRule) -> String {
     let mut parts = Vec::new();
     if !rule.allow.is_empty() {
         parts.push(format!(
-            "runs {} (where no `*` stands for an operator of the shell)",
+            "{} runs {} (where no `*` stands for an operator of the shell)",
+            selected("every", &rule.steps),
             any(&rule.allow)
         ));
     }
     if !rule.deny.is_empty() {
-        parts.push(format!("never runs {}", any(&rule.deny)));
+        parts.push(format!(
+            "{} runs {}",
+            selected("no", &rule.steps),
+            any(&rule.deny)
+        ));
     }
-    format!("{} {}", selected(&rule.steps), parts.join(", and "))
+    parts.join("; ")
 }
 
 fn env(rule: &EnvRule) -> String {
     format!(
-        "{} sets no variable that matches {}, by itself or through the pipeline",
-        selected(&rule.steps),
+        "{} sets a variable that matches {}, by itself or through the pipeline",
+        selected("no", &rule.steps),
         any(&rule.forbidden)
     )
 }
@@ -55,7 +60,7 @@ fn env(rule: &EnvRule) -> String {
 fn output(rule: &OutputRule) -> String {
     format!(
         "{} declares outputs that match {} and makes them{}",
-        selected(&rule.steps),
+        selected("every", &rule.steps),
         all(&rule.required),
         unknown(rule.if_unknown)
     )
@@ -64,7 +69,10 @@ fn output(rule: &OutputRule) -> String {
 fn duration(rule: &DurationRule) -> String {
     let mut parts = Vec::new();
     if let Some(secs) = rule.step_secs {
-        parts.push(format!("{} takes at most {secs} s", selected(&rule.steps)));
+        parts.push(format!(
+            "{} takes at most {secs} s",
+            selected("every", &rule.steps)
+        ));
     }
     if let Some(secs) = rule.total_secs {
         parts.push(format!("the run takes at most {secs} s"));
@@ -72,10 +80,10 @@ fn duration(rule: &DurationRule) -> String {
     format!("{}{}", parts.join("; "), unknown(rule.if_unknown))
 }
 
-fn selected(steps: &Selector) -> String {
+fn selected(how_many: &str, steps: &Selector) -> String {
     match steps {
-        Selector::Every => "every step".to_owned(),
-        Selector::Named(patterns) => format!("every step that matches {}", any(patterns)),
+        Selector::Every => format!("{how_many} step"),
+        Selector::Named(patterns) => format!("{how_many} step that matches {}", any(patterns)),
     }
 }
 

@@ -65,11 +65,11 @@ tested: deny, high
   judged at pipeline.validate, receipt.finalize
 
 known: deny, medium
-  every step that matches `build` runs `make` or `make *` (where no `*` stands for an operator of the shell), and never runs `*curl*` or `*wget*`
+  every step that matches `build` runs `make` or `make *` (where no `*` stands for an operator of the shell); no step that matches `build` runs `*curl*` or `*wget*`
   judged at pipeline.validate, step.pre
 
 no-proxy: warn, low
-  every step sets no variable that matches `*_PROXY`, by itself or through the pipeline
+  no step sets a variable that matches `*_PROXY`, by itself or through the pipeline
   judged at pipeline.validate
 
 app: deny, critical

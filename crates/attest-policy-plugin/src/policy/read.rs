@@ -40,10 +40,18 @@ pub enum PolicyError {
     Empty,
 }
 
+/// What is looked at before all else.
+#[derive(Deserialize)]
+struct Head {
+    version: Option<Spanned<i64>>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    version: Spanned<i64>,
+    /// Known to be 1; here it only has to stand.
+    #[serde(rename = "version")]
+    _version: i64,
     #[serde(default)]
     step: Vec<StepEntry>,
     #[serde(default)]
@@ -122,10 +130,6 @@ struct DurationEntry {
 pub(super) fn policy(bytes: &[u8]) -> Result<Policy, PolicyError> {
     let file = file(bytes)?;
     let reader = Reader { bytes };
-    if *file.version.get_ref() != 1 {
-        let reason = "`version` is 1; another version needs another program";
-        return Err(reader.wrong(file.version.span(), reason));
-    }
     let mut rules = Vec::new();
     for entry in &file.step {
         rules.push(reader.step(entry)?);
@@ -171,8 +175,29 @@ fn file(bytes: &[u8]) -> Result<File, PolicyError> {
     let reader = Reader { bytes };
     let text = std::str::from_utf8(bytes)
         .map_err(|error| reader.wrong(error.valid_up_to()..error.valid_up_to(), "not UTF-8"))?;
-    toml::from_str(text)
-        .map_err(|error| reader.wrong(error.span().unwrap_or(0..0), error.message()))
+    let wrong = |error: toml::de::Error| {
+        reader.wrong(error.span().unwrap_or(0..0), &in_words(error.message()))
+    };
+    // First of all: a file of another version may have keys that mean nothing here.
+    let head: Head = toml::from_str(text).map_err(wrong)?;
+    if let Some(version) = head.version
+        && *version.get_ref() != 1
+    {
+        let reason = "`version` is 1; another version needs another program";
+        return Err(reader.wrong(version.span(), reason));
+    }
+    toml::from_str(text).map_err(wrong)
+}
+
+/// Says of a type what the author of a file calls it.
+fn in_words(message: &str) -> String {
+    match message {
+        "invalid type: map, expected a sequence" => {
+            "a table where a list is expected; a rule begins with two brackets, as in `[[step]]`"
+                .to_owned()
+        }
+        _ => message.replace("expected a sequence", "expected a list"),
+    }
 }
 
 /// Where a rule starts, and the rule.
