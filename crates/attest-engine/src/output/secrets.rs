@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bounded::text::visible_bytes;
+
 /// Shorter values would turn up by chance everywhere; they are not replaced.
 pub const SHORTEST: usize = 4;
 
@@ -34,7 +36,8 @@ impl std::fmt::Debug for Secrets {
 
 impl Secrets {
     /// Collects names and values; one name may have several values. Of a value of several lines,
-    /// each line is a value too, since programs print them apart.
+    /// each line is a value too, since programs print them apart; and so is what a value looks
+    /// like once its control characters are visible, since messages are made so.
     pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut names: BTreeMap<Vec<u8>, &str> = BTreeMap::new();
         let mut too_short = BTreeSet::new();
@@ -47,6 +50,8 @@ impl Secrets {
             for part in std::iter::once(value).chain(lines) {
                 if part.len() >= SHORTEST {
                     names.entry(part.to_vec()).or_insert(name);
+                    let shown = visible_bytes(part).into_bytes();
+                    names.entry(shown).or_insert(name);
                 }
             }
         }
@@ -373,6 +378,18 @@ mod tests {
         assert_eq!(
             stream(&secrets, &["--begin--\n  bo", "dy1\r\nx\n--end--\n"]),
             "[redacted KEY]\n"
+        );
+    }
+
+    #[test]
+    fn a_value_is_found_where_its_control_characters_are_visible() {
+        let value = "pass\tw\u{202e}rd".as_bytes();
+        let secrets = Secrets::new([("A", value), ("B", b"\xff\xfe\xfd\xfc")]);
+        let said = visible_bytes(b"it is pass\tw\xe2\x80\xaerd or \xff\xfe\xfd\xfc!");
+        assert_eq!(said, r"it is pass\u{9}w\u{202e}rd or \xff\xfe\xfd\xfc!");
+        assert_eq!(
+            secrets.replace(&said),
+            "it is [redacted A] or [redacted B]!"
         );
     }
 
