@@ -129,7 +129,7 @@ pub async fn check(
         ));
     }
     run::farewell(options, hooks).await?;
-    builds.finish(options, run::records(hooks))
+    builds.finish(options, run::records(&options.secrets(), hooks))
 }
 
 /// What came of the builds, before the comparison.

@@ -36,6 +36,6 @@ pub use clock::Clock;
 pub use declare::{Command, DeclareError, Declared, Digest, OnFailure, Plugins, Strictness};
 pub use executable::{DigestMismatch, Executable, ExecutableError};
 pub use host::{Answer, Host, HostOptions, StartError};
-pub use log::RunLog;
+pub use log::{RunLog, Veil};
 pub use pin::{PinError, pin};
 pub use resolve::{ResolveError, SearchPath, resolve};

@@ -21,6 +21,34 @@ pub trait RunLog: Send + Sync {
     /// end, and all lines of one plugin together are bounded. It is called from whatever thread
     /// has the line, and should not wait for anything slow.
     fn line(&self, plugin: &str, line: &str);
+
+    /// What one plugin's stderr goes through before lines are made of it. A long line is broken,
+    /// and what must not be read could stand on both sides of the break.
+    fn veil(&self) -> Box<dyn Veil + Send + '_> {
+        Box::new(Sheer)
+    }
+}
+
+/// Takes out of a stream what must not be read, however the stream comes in pieces.
+pub trait Veil {
+    /// Takes the next bytes, and returns those that are decided.
+    fn push(&mut self, bytes: &[u8]) -> Vec<u8>;
+
+    /// Returns what was held back when the stream ends.
+    fn finish(&mut self) -> Vec<u8>;
+}
+
+/// Hides nothing.
+struct Sheer;
+
+impl Veil for Sheer {
+    fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        bytes.to_vec()
+    }
+
+    fn finish(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// One plugin's part of the run log.
@@ -96,13 +124,15 @@ impl PluginLog {
 pub(crate) async fn drain(mut stderr: impl AsyncRead + Unpin, log: Arc<PluginLog>) {
     let mut chunk = vec![0; CHUNK];
     let mut lines = Lines::default();
+    let mut veil = log.log.veil();
     let mut room = true;
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
         if room {
-            room = lines.push(chunk.get(..count).unwrap_or_default(), &log);
+            let decided = veil.push(chunk.get(..count).unwrap_or_default());
+            room = lines.push(&decided, &log);
         }
     }
-    if room {
+    if room && lines.push(&veil.finish(), &log) {
         lines.end(&log);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bed::ran;
+use crate::bed::{Bed, Ran, ran};
 use crate::plugin::{ALL, BOTH, Plugin, Way, bed, record};
 
 #[test]
@@ -156,6 +156,56 @@ fn a_denial_is_told_as_text_that_is_safe_bounded_and_holds_no_secret() {
             let bytes: usize = said.map(str::len).sum();
             assert!(bytes < 64 * 1024, "{bytes}");
         }
+    }
+}
+
+/// A run whose variable `TOKEN` is secret.
+fn ran_with_secret(bed: &Bed, way: Way, value: &str) -> Ran {
+    let mut args = way.args(&["--log-file", "log"]);
+    if way == Way::Pipeline {
+        let text = bed.read("attest.yaml");
+        bed.write("attest.yaml", format!("{text}secrets: [TOKEN]\n"));
+    } else {
+        args.splice(1..1, ["--secret", "TOKEN"]);
+    }
+    ran(bed.program(&args).env("TOKEN", value))
+}
+
+/// A line of stderr is broken after 4 096 bytes; the value stands on both sides of that.
+#[test]
+fn a_secret_is_found_in_a_line_of_stderr_wherever_it_is_broken() {
+    let canary = "canary-9d20b1";
+    for before in [4_090, 4_096 - canary.len(), 4_095] {
+        let line = format!("{}{canary} end", "x".repeat(before));
+        let body = format!("on_request() {{ note {line}; verdict allow; }}");
+        for way in BOTH {
+            let bed = bed(&[Plugin::new("says", &["step.pre"]).body(&body)]);
+            let ran = ran_with_secret(&bed, way, canary).expect(0);
+            let log = bed.read("log");
+            for text in [&ran.err, &log] {
+                let joined = text.replace("\nplugin says: ", "");
+                assert!(joined.contains("x[redacted TOKEN] end"), "{joined}");
+                assert!(!joined.contains("canary"), "{joined}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reason_that_quotes_a_secret_is_recorded_without_it() {
+    let canary = "canary-9d20b1";
+    let body = format!(
+        "on_request() {{ printf '{{\"v\":1,\"id\":%s,\"kind\":\"{canary}\"}}\\n' \"$id\"; }}"
+    );
+    for way in BOTH {
+        let plugin = Plugin::new("says", &["step.post"]).body(&body).fail_open();
+        let bed = bed(&[plugin]);
+        let ran = ran_with_secret(&bed, way, canary).expect(0);
+        assert!(!ran.err.contains(canary), "{}", ran.err);
+        let record = record(&bed, "says");
+        assert_eq!(record["decision"], "error");
+        let reason = record["reason"].as_str().unwrap();
+        assert!(reason.contains("of kind `[redacted TOKEN]`"), "{reason}");
     }
 }
 

@@ -19,7 +19,7 @@ use super::plan::Plan;
 use super::schedule::{self, Ran};
 use super::{Execution, RunError, RunOptions, RunOutcome, before, gate};
 use crate::hooks::{Hooks, Stop, Verdict};
-use crate::output::{Hiding, Observer};
+use crate::output::{Hiding, Observer, Secrets};
 use crate::{ci, isolation, ledger, source};
 
 /// Runs a pipeline and writes its receipt.
@@ -183,14 +183,18 @@ async fn finalize(
             hear(options, hooks.receipt_finalize(&shown)).await?
         }
     };
-    receipt.plugins = records(hooks);
+    receipt.plugins = records(&options.secrets(), hooks);
     Ok(stopped)
 }
 
-/// What is recorded of those who were asked, sorted as receipts have it.
-pub(crate) fn records(hooks: &dyn Hooks) -> Option<Vec<PluginRecord>> {
+/// What is recorded of those who were asked, sorted as receipts have it. A reason is told in words
+/// and may quote what a plugin wrote, so the values of secrets are replaced in it.
+pub(crate) fn records(secrets: &Secrets, hooks: &dyn Hooks) -> Option<Vec<PluginRecord>> {
     let mut records = hooks.records()?;
     records.sort_by(|a, b| a.name.cmp(&b.name));
+    for reason in records.iter_mut().filter_map(|it| it.reason.as_mut()) {
+        *reason = secrets.replace(reason);
+    }
     Some(records)
 }
 

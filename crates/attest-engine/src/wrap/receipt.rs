@@ -114,6 +114,6 @@ impl Wrap<'_> {
             let judged: Result<(), Failure> = self.ask(hooks.receipt_finalize(receipt)).await;
             outcome.failure = judged.err();
         }
-        receipt.plugins = run::records(hooks);
+        receipt.plugins = run::records(self.secrets, hooks);
     }
 }

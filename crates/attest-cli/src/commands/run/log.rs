@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use attest_engine::output::Secrets;
-use attest_plugin_host::RunLog;
+use attest_engine::output::{Redactor, Secrets};
+use attest_plugin_host::{RunLog, Veil};
 use cli_shell::CliError;
 use fs_err::File;
 use rustix::fs::{Mode, OFlags};
@@ -62,6 +62,23 @@ impl RunLog for Log {
             locked(kept).put(&line);
         }
         (self.show)(line);
+    }
+
+    fn veil(&self) -> Box<dyn Veil + Send + '_> {
+        Box::new(Hidden(Redactor::new(&self.secrets)))
+    }
+}
+
+/// Replaces the values of secrets.
+struct Hidden<'a>(Redactor<'a>);
+
+impl Veil for Hidden<'_> {
+    fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.0.push(bytes)
+    }
+
+    fn finish(&mut self) -> Vec<u8> {
+        self.0.finish()
     }
 }
 
