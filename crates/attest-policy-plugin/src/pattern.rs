@@ -12,6 +12,9 @@ pub(crate) const MAX_BYTES: usize = 1_024;
 /// What ends a command of a shell, begins another or leads its output elsewhere.
 const OPERATORS: [char; 9] = [';', '&', '|', '<', '>', '(', ')', '`', '\n'];
 
+/// What stands around a command without a meaning.
+pub(crate) const AROUND_COMMANDS: [char; 3] = [' ', '\t', '\n'];
+
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: false,
@@ -40,6 +43,16 @@ pub(crate) enum PatternError {
         "has {0:?} in brackets, which cannot be told from what a `*` stands for; write it outside of them"
     )]
     OperatorInSet(char),
+    #[error("has a range that holds nothing; the lower end comes first")]
+    Range,
+    #[error("begins or ends with white space, which a command is compared without")]
+    CommandEnds,
+    #[error("has a `=`, which is in no name of a variable; values are not judged")]
+    VariableName,
+    #[error(
+        "begins with `/`, `./` or `../` or ends with `/`; outputs are compared as in `out/app`"
+    )]
+    OutputEnds,
 }
 
 impl Pattern {
@@ -54,13 +67,43 @@ impl Pattern {
             return Err(PatternError::TwoStars);
         }
         let glob = glob::Pattern::new(text).map_err(|_| PatternError::Bracket)?;
+        if sets(text).iter().any(|set| has_empty_range(set)) {
+            return Err(PatternError::Range);
+        }
         let text = text.to_owned();
         Ok(Self { text, glob })
     }
 
-    /// Reads a pattern for [`Pattern::allows`].
+    /// Reads a pattern of commands. One that could match none is a mistake: a rule that denies
+    /// would deny nothing.
     pub(crate) fn of_command(text: &str) -> Result<Self, PatternError> {
         let pattern = Self::new(text)?;
+        if text.trim_matches(AROUND_COMMANDS) != text {
+            return Err(PatternError::CommandEnds);
+        }
+        Ok(pattern)
+    }
+
+    /// Reads a pattern of names of variables.
+    pub(crate) fn of_variable(text: &str) -> Result<Self, PatternError> {
+        if text.contains('=') {
+            return Err(PatternError::VariableName);
+        }
+        Self::new(text)
+    }
+
+    /// Reads a pattern of declared outputs.
+    pub(crate) fn of_output(text: &str) -> Result<Self, PatternError> {
+        let begins = ["/", "./", "../"].iter().any(|it| text.starts_with(it));
+        if begins || text.ends_with('/') {
+            return Err(PatternError::OutputEnds);
+        }
+        Self::new(text)
+    }
+
+    /// Reads a pattern for [`Pattern::allows`].
+    pub(crate) fn of_allowed(text: &str) -> Result<Self, PatternError> {
+        let pattern = Self::of_command(text)?;
         let outside = outside_of_sets(text);
         let inside = |operator: &char| count(text, *operator) > count(&outside, *operator);
         match OPERATORS.into_iter().find(inside) {
@@ -97,23 +140,49 @@ fn count(text: &str, wanted: char) -> usize {
 
 /// The pattern with each `[…]` replaced by `[]`, as the glob crate finds them.
 fn outside_of_sets(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+    apart(text).0
+}
+
+/// What stands in each `[…]`, without the `!`.
+fn sets(text: &str) -> Vec<&str> {
+    apart(text).1
+}
+
+fn apart(text: &str) -> (String, Vec<&str>) {
+    let (mut outside, mut sets) = (String::with_capacity(text.len()), Vec::new());
     let mut rest = text;
     while let Some((before, set)) = rest.split_once('[') {
-        out.push_str(before);
-        out.push_str("[]");
-        let mut letters = set.char_indices();
-        if set.starts_with('!') {
-            letters.next();
-        }
-        letters.next(); // the first member may be `]` itself
-        match letters.find(|(_, letter)| *letter == ']') {
-            Some((end, _)) => rest = set.get(end + 1..).unwrap_or_default(),
-            None => return out, // never closed: the glob crate refuses it
+        outside.push_str(before);
+        outside.push_str("[]");
+        let set = set.strip_prefix('!').unwrap_or(set);
+        // The first member may be `]` itself.
+        match set
+            .char_indices()
+            .skip(1)
+            .find(|(_, letter)| *letter == ']')
+        {
+            Some((end, _)) => {
+                sets.extend(set.get(..end));
+                rest = set.get(end + 1..).unwrap_or_default();
+            }
+            None => return (outside, sets), // never closed: the glob crate refuses it
         }
     }
-    out.push_str(rest);
-    out
+    outside.push_str(rest);
+    (outside, sets)
+}
+
+/// Tells whether a set has a range such as `z-a`, read from the left as the glob crate does.
+fn has_empty_range(set: &str) -> bool {
+    let letters: Vec<char> = set.chars().collect();
+    let mut rest = letters.as_slice();
+    loop {
+        rest = match rest {
+            [low, '-', high, ..] if low > high => return true,
+            [_, '-', _, more @ ..] | [_, more @ ..] => more,
+            [] => return false,
+        };
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +220,7 @@ mod tests {
     #[test_case("*", "true && false", false; "not even by a star alone")]
     fn allowing(pattern: &str, command: &str, allows: bool) {
         assert_eq!(
-            Pattern::of_command(pattern).unwrap().allows(command),
+            Pattern::of_allowed(pattern).unwrap().allows(command),
             allows
         );
     }
@@ -169,17 +238,54 @@ mod tests {
         );
         assert!(Pattern::new("[**]").unwrap().matches("*"));
         assert_eq!(
-            Pattern::of_command("a[;x]"),
+            Pattern::of_allowed("a[;x]"),
             Err(PatternError::OperatorInSet(';'))
         );
         assert_eq!(
-            Pattern::of_command("a[!;]"),
+            Pattern::of_allowed("a[!;]"),
             Err(PatternError::OperatorInSet(';'))
         );
         assert_eq!(
-            Pattern::of_command("[]&]"),
+            Pattern::of_allowed("[]&]"),
             Err(PatternError::OperatorInSet('&'))
         );
+    }
+
+    #[test_case("[z-a]", true)]
+    #[test_case("x[a-b9-0]", true; "the second range of a set")]
+    #[test_case("x[!b-a]y", true; "turned round it would match everything")]
+    #[test_case("[a-z]", false)]
+    #[test_case("[a-a]", false)]
+    #[test_case("[-a]", false)]
+    #[test_case("[z-]", false)]
+    #[test_case("[a-c-a]", false; "the second hyphen stands for itself")]
+    #[test_case("z-a", false; "outside of a set")]
+    #[test_case("[]-a]", false)]
+    fn a_range_that_holds_nothing(pattern: &str, refused: bool) {
+        let found = Pattern::new(pattern).err();
+        assert_eq!(found, refused.then_some(PatternError::Range));
+    }
+
+    #[test]
+    fn what_could_match_nothing_of_its_kind() {
+        for text in [" make", "rm ", "\tmake", "make\n"] {
+            let wrong = Some(PatternError::CommandEnds);
+            assert_eq!(Pattern::of_command(text).err(), wrong, "{text:?}");
+            assert_eq!(Pattern::of_allowed(text).err(), wrong, "{text:?}");
+        }
+        for text in ["LD_PRELOAD=*", "A=", "[A=]"] {
+            let wrong = Some(PatternError::VariableName);
+            assert_eq!(Pattern::of_variable(text).err(), wrong, "{text}");
+        }
+        for text in ["/out", "./out/app", "../out", "out/", "/", "./"] {
+            let wrong = Some(PatternError::OutputEnds);
+            assert_eq!(Pattern::of_output(text).err(), wrong, "{text}");
+        }
+        for text in ["*", ".*", "out/*", ".hidden/a", "..a", "."] {
+            Pattern::of_output(text).unwrap();
+        }
+        Pattern::of_variable("LD_*").unwrap();
+        Pattern::of_command("rm *").unwrap();
     }
 
     #[test]
@@ -192,7 +298,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_pattern_or_an_error(text in ".{0,40}", subject in ".{0,40}") {
-            if let Ok(pattern) = Pattern::of_command(&text) {
+            if let Ok(pattern) = Pattern::of_allowed(&text) {
                 // What is allowed matches, never the other way round.
                 prop_assert!(!pattern.allows(&subject) || pattern.matches(&subject));
             }
@@ -202,7 +308,7 @@ mod tests {
         fn what_stars_stand_for_has_no_operator(
             head in "[a-z]{1,5}", tail in "[a-z;|&<>()`\\n ]{0,12}",
         ) {
-            let pattern = Pattern::of_command(&format!("{head}*")).unwrap();
+            let pattern = Pattern::of_allowed(&format!("{head}*")).unwrap();
             let free = !tail.contains(OPERATORS);
             let command = format!("{head}{tail}");
             prop_assert_eq!(pattern.allows(&command), free);

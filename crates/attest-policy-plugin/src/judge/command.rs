@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::report::About;
-use crate::pattern::first;
+use crate::pattern::{AROUND_COMMANDS, first};
 use crate::policy::CommandRule;
 use crate::shown::{listed, quoted};
 
@@ -24,7 +24,7 @@ fn command(rule: &CommandRule, step: &str, run: &str, about: &mut About<'_, '_>)
         return;
     }
     // A block of YAML ends in a line break, which runs nothing and hides nothing from a pattern.
-    let run = run.trim_matches([' ', '\t', '\n']);
+    let run = run.trim_matches(AROUND_COMMANDS);
     if let Some(pattern) = first(&rule.deny, run) {
         about.broken_by(step, || {
             format!(

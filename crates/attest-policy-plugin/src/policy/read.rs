@@ -176,7 +176,7 @@ fn file(bytes: &[u8]) -> Result<File, PolicyError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| reader.wrong(error.valid_up_to()..error.valid_up_to(), "not UTF-8"))?;
     let wrong = |error: toml::de::Error| {
-        reader.wrong(error.span().unwrap_or(0..0), &in_words(error.message()))
+        reader.wrong(error.span().unwrap_or(0..0), in_words(error.message()))
     };
     // First of all: a file of another version may have keys that mean nothing here.
     let head: Head = toml::from_str(text).map_err(wrong)?;
@@ -256,10 +256,10 @@ impl Reader<'_> {
         let kind = Kind::Command(CommandRule {
             steps: self.selector(entry.steps.as_ref())?,
             allow: allow.map_or(Ok(Vec::new()), |list| {
-                self.patterns("allow", list, Pattern::of_command)
+                self.patterns("allow", list, Pattern::of_allowed)
             })?,
             deny: deny.map_or(Ok(Vec::new()), |list| {
-                self.patterns("deny", list, Pattern::new)
+                self.patterns("deny", list, Pattern::of_command)
             })?,
         });
         Ok((at, self.rule(&common!(entry), kind)?))
@@ -269,7 +269,7 @@ impl Reader<'_> {
         let at = entry.id.span();
         let kind = Kind::Env(EnvRule {
             steps: self.selector(entry.steps.as_ref())?,
-            forbidden: self.patterns("forbidden", &entry.forbidden, Pattern::new)?,
+            forbidden: self.patterns("forbidden", &entry.forbidden, Pattern::of_variable)?,
         });
         Ok((at, self.rule(&common!(entry), kind)?))
     }
@@ -279,7 +279,7 @@ impl Reader<'_> {
         let decision = self.decision("decision", &entry.decision)?;
         let kind = Kind::Output(OutputRule {
             steps: self.selector(entry.steps.as_ref())?,
-            required: self.patterns("required", &entry.required, Pattern::new)?,
+            required: self.patterns("required", &entry.required, Pattern::of_output)?,
             if_unknown: self.if_unknown(entry.if_unknown.as_ref(), decision)?,
         });
         Ok((at, self.rule(&common!(entry), kind)?))

@@ -41,6 +41,7 @@ fn rules_stay_in_the_order_of_the_file_and_the_digest_is_of_its_bytes() {
 #[test_case("[\"X\"]", "\"X\"", "line 6: invalid type: string \"X\", expected a list"; "no list")]
 #[test_case("[\"X\"]", "[\"X\",\n\"\"]", "line 7: `forbidden`: a pattern is empty, which matches nothing"; "empty pattern")]
 #[test_case("[\"X\"]", "[\"X\",\n\n\"X\"]", "line 8: `forbidden`: the pattern stands twice"; "twice")]
+#[test_case("[\"X\"]", "[\"LD_PRELOAD=*\"]", "line 6: `forbidden`: a pattern has a `=`, which is in no name of a variable"; "a value")]
 #[test_case("[\"X\"]", "[\"a**\"]", "line 6: `forbidden`: a pattern has `**`; one `*` matches `/` as well"; "two stars")]
 #[test_case("[\"X\"]", "[\"a[\"]", "line 6: `forbidden`: a pattern has a `[` that nothing closes"; "bracket")]
 #[test_case("id = \"r\"", "id = \"r\"\nmessage = \"a\\nb\"", "line 4: `message` is one line of 1 to 256 bytes"; "message")]
@@ -169,4 +170,15 @@ fn many_patterns_and_long_words_at_their_limits() {
         let text = format!("version = 1\n{RULE}{message}");
         assert_eq!(Policy::parse(text.as_bytes()).is_ok(), fits);
     }
+}
+
+#[test_case("[[command]]", "deny = [\"curl *\", \"rm \"]", "line 6: `deny`: a pattern begins or ends with white space"; "deny")]
+#[test_case("[[command]]", "allow = [\" make *\"]", "line 6: `allow`: a pattern begins or ends with white space"; "allow")]
+#[test_case("[[command]]", "deny = [\"[z-a]*\"]", "line 6: `deny`: a pattern has a range that holds nothing"; "range")]
+#[test_case("[[output]]", "required = [\"./out/app\"]", "line 6: `required`: a pattern begins with `/`, `./` or `../`"; "output")]
+fn a_pattern_that_could_match_nothing_is_refused(table: &str, patterns: &str, told: &str) {
+    let rule = "id = \"r\"\ndecision = \"deny\"\nseverity = \"low\"";
+    let text = format!("version = 1\n{table}\n{rule}\n{patterns}\n");
+    let error = Policy::parse(text.as_bytes()).unwrap_err().to_string();
+    assert!(error.starts_with(told), "{error}");
 }
