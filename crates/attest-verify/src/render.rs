@@ -18,13 +18,18 @@ impl Outcome {
             lines.push(format!("  signed by: {}", visible(key)));
         }
         lines.push(execution_line(self.execution));
-        lines.extend(self.plugins.iter().map(plugin_line));
+        lines.extend(self.plugin_lines());
         lines.extend(policy_lines(&self.policy));
         lines.push(
             "  trust material: no bundle on record; revocations are as current as the last change of the trust store"
                 .to_owned(),
         );
         lines
+    }
+
+    /// Returns those of the lines that tell of plugins, also for what a receipt is wrapped in.
+    pub fn plugin_lines(&self) -> impl Iterator<Item = String> {
+        self.plugins.iter().map(plugin_line)
     }
 
     /// Returns the lines for stderr.

@@ -162,6 +162,7 @@ impl Imported {
             Execution::Failure(failed) => format!("  execution: failure ({failed} failed step(s))"),
             other => format!("  execution: {}", other.as_str()),
         });
+        lines.extend(self.original.iter().flat_map(Outcome::plugin_lines));
         if !self.required.is_empty() {
             let names: Vec<String> = self.required.iter().map(ToString::to_string).collect();
             lines.push(format!("  required: {}", names.join(", ")));

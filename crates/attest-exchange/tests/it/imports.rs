@@ -7,7 +7,7 @@ use attest_exchange::import::{
     self, Delivered, FileHashes, ImportOptions, Imported, parse_requirements,
 };
 use attest_exchange::statement::{self, Carried};
-use attest_receipt::receipt::{self, Artifact, Receipt};
+use attest_receipt::receipt::{self, Artifact, Decision, PluginRecord, Receipt};
 use attest_receipt::time::Time;
 use attest_verify::trust::Trust;
 use attest_verify::{Execution, Status};
@@ -23,7 +23,10 @@ fn receipt_of(name: &str) -> Receipt {
 
 /// A statement of a receipt that the key signed.
 fn payload(key: &Key) -> Value {
-    let mut receipt = receipt_of("passed_signed.yaml");
+    payload_of(receipt_of("passed_signed.yaml"), key)
+}
+
+fn payload_of(mut receipt: Receipt, key: &Key) -> Value {
     let bytes = key.sign_receipt(&mut receipt);
     let sha256 = [("out/one.bin".to_owned(), "5".repeat(64))].into();
     let made = statement::make(&Carried {
@@ -428,6 +431,40 @@ fn requirements_are_met_only_by_what_ran() {
     for name in ["identity", "sbom", "nonsense", ""] {
         assert!(parse_requirements(&[name]).is_err(), "{name}");
     }
+}
+
+#[test]
+fn plugins_of_the_receipt_are_told_before_what_is_required_of_them() {
+    let key = Key::new(1);
+    let mut receipt = receipt_of("passed_signed.yaml");
+    receipt.schema_version = Some(3);
+    receipt.plugins = Some(vec![PluginRecord {
+        name: "policy".to_owned(),
+        version: "1.4".to_owned(),
+        protocol: 1,
+        digest: format!("blake3:{}", "1".repeat(64)),
+        decision: Decision::Deny,
+        deterministic: true,
+        reason: None,
+        annotation: None,
+    }]);
+    let bytes = sealed(&key, &payload_of(receipt, &key));
+    let require = ["plugin:policy"];
+    let imported = judge_with(&bytes, &key.trusted_as(TRUSTED), false, &require, None);
+    let lines = imported.text_lines("s");
+    let at = |told: &str| {
+        let found = lines.iter().position(|line| line.starts_with(told));
+        found.unwrap_or_else(|| panic!("no {told} in {lines:?}"))
+    };
+    assert!(at("  plugin: policy 1.4 deny") < at("  required: plugin:policy"));
+    assert!(lines[at("  REFUSED: ")].contains("denied"), "{lines:?}");
+    // As `verify` tells them, for programs: inside of the receipt's own record.
+    let json: Value = serde_json::from_slice(&imported.to_json("s")).unwrap();
+    let told = &json["interop"]["original_verdict"]["plugins"][0];
+    assert_eq!(
+        (&told["name"], &told["decision"]),
+        (&"policy".into(), &"deny".into())
+    );
 }
 
 #[test]
