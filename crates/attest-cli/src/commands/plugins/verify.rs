@@ -42,20 +42,23 @@ pub(super) fn run(workspace: &Workspace, ui: &Ui) -> Result<ExitCode, CliError> 
         };
         also_unread(ui.record(&record, Record::line))?;
     }
+    if !differs.is_empty() {
+        ui.hint(format!(
+            "after a review, `attest plugins pin {}` declares what is there now",
+            differs.join(" ")
+        ));
+    }
     if !unresolved.is_empty() {
         let names = unresolved.join(", ");
         return Err(CliError::config(format!(
             "no digest could be computed of: {names}"
         )));
     }
-    if !differs.is_empty() {
-        ui.hint(format!(
-            "after a review, `attest plugins pin {}` declares what is there now",
-            differs.join(" ")
-        ));
-        return Ok(exit::no());
-    }
-    Ok(exit::ok())
+    Ok(if differs.is_empty() {
+        exit::ok()
+    } else {
+        exit::no()
+    })
 }
 
 impl Record<'_> {
