@@ -123,9 +123,14 @@ fn a_file_that_is_no_program_is_told_with_what_makes_it_one() {
     // What the system refuses is told by the file, and not by a descriptor.
     script(&bed, "plugin", "#!/no/such/interpreter\n");
     let ran = conformance(&bed, &["--only", "hello", "./plugin"]).expect(1);
+    let file = bed.path("plugin").canonicalize().unwrap();
     assert_eq!(
         ran.out,
-        "FAIL hello: program `./plugin` exists, but its interpreter `/no/such/interpreter` does not\n"
+        format!(
+            "FAIL hello: the plugin cannot be started: program `{}` exists, but its interpreter \
+             `/no/such/interpreter` does not\n",
+            file.display()
+        )
     );
 }
 
