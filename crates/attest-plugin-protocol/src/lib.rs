@@ -60,6 +60,8 @@ pub use name::{InvalidPluginName, PluginName};
 pub use payload::{AfterStep, BeforeStep, Payload, PipelinePayload, StepOutput, StepPlan, tail};
 pub use plugin::{PluginEvent, PluginSession, SendError};
 pub use serve::{Plugin, ServeError, serve};
+/// What receipts and annotations consist of.
+pub use strict_json::{Json, Object};
 pub use verdict::{Decision, Finding, InvalidFinding, Severity, Verdict};
 pub use violation::{ProtocolError, Violation};
 pub use words::UnknownWord;
