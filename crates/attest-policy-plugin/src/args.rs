@@ -18,15 +18,17 @@ Without a command it speaks attest-plugin/1 on standard input and output, as \
   command = \"attest-policy\"
   digest = \"\"    # filled in by `attest plugins pin policy`
   protocol = \"1\"
-  hooks = [\"pipeline.validate\", \"step.pre\", \"step.post\", \"receipt.finalize\"]
+  hooks = [
+    \"pipeline.validate\", \"step.pre\", \"step.post\", \"receipt.finalize\"
+  ]
   deterministic = true
 
 The policy is .attest/policy.toml, or the file below the workspace that the \
 plugin's own variable POLICY_FILE names (env = { POLICY_FILE = \"...\" }).
 
 Exit codes:
-  0  the core said that the run is over; or the policy is one and denies nothing
-  1  the core broke off or broke the protocol; or `check` found a denial
+  0  the core said that the run is over; or the policy denies nothing
+  1  the core broke the protocol or left; or `check` found a denial
   2  usage, or there is no policy that can be read";
 
 /// Judges runs of attest by a policy file: the reference plugin of attest-plugin/1.

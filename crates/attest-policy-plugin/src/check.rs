@@ -1,6 +1,5 @@
 //! `attest-policy check`: what a policy says, and what it would say of a pipeline or a receipt.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,6 +8,7 @@ use attest_plugin_protocol::{
 };
 use attest_receipt::pipeline::{self, Pipeline};
 use attest_receipt::receipt;
+use cli_shell::layout::wrap_words;
 use cli_shell::{CliError, Ui, exit};
 use serde::Serialize;
 use strict_json::{Layout, Limits};
@@ -147,33 +147,32 @@ fn rule_record(rule: &Rule) -> RuleRecord<'_> {
     }
 }
 
+/// In lines that fit a terminal; what is longer than a line can still be copied.
 fn human(record: &Record<'_>) -> String {
-    let mut text = String::new();
+    let below = |text: String| wrap_words(&text, "  ", "    ");
     let count = match record.rules.len() {
         1 => "1 rule".to_owned(),
         count => format!("{count} rules"),
     };
-    let _infallible = writeln!(text, "{}: {count}, {}", record.file, record.digest);
+    let mut text = format!("{}: {count}\n  {}\n", record.file, record.digest);
     for rule in &record.rules {
         let (id, decision, severity) = (rule.id, rule.decision, rule.severity);
-        let _infallible = writeln!(text, "\n{id}: {decision}, {severity}\n  {}", rule.says);
+        text += &format!("\n{id}: {decision}, {severity}\n");
+        text += &below(rule.says.clone());
         if let Some(message) = rule.message {
-            let _infallible = writeln!(text, "  message: {message}");
+            text += &below(format!("message: {message}"));
         }
         let hooks: Vec<&str> = rule.hooks.iter().map(|hook| hook.as_str()).collect();
-        let _infallible = writeln!(text, "  judged at {}", hooks.join(", "));
+        text += &below(format!("judged at {}", hooks.join(", ")));
     }
     for judged in &record.judged {
         let (file, hook, decision) = (&judged.file, judged.hook, judged.decision);
-        let _infallible = writeln!(text, "\n{file} at {hook}: {decision}");
+        text += &format!("\n{file} at {hook}: {decision}\n");
         for finding in &judged.findings {
             let resource = finding.resource().unwrap_or_default();
             let (rule, severity) = (finding.rule(), finding.severity());
-            let _infallible = writeln!(
-                text,
-                "  {rule} ({severity}) {resource}: {}",
-                finding.message()
-            );
+            let message = finding.message();
+            text += &below(format!("{rule} ({severity}) {resource}: {message}"));
         }
     }
     text
