@@ -33,7 +33,8 @@ pub(crate) fn serve(ui: &Ui) -> Result<ExitCode, CliError> {
             _ => CliError::config(message),
         }
     })?;
-    if let Some(note) = plugin.not_judged() {
+    let notes = [plugin.not_judged(), plugin.about_no_step()];
+    for note in notes.into_iter().flatten() {
         ui.status(format_args!("{NAME}: {note}"));
     }
     Ok(exit::ok())
@@ -56,6 +57,8 @@ struct PolicyPlugin {
     file: Option<String>,
     policy: Option<Policy>,
     asked: BTreeSet<Hook>,
+    /// The ids of rules about steps that the pipeline does not have.
+    idle: Vec<String>,
     denied: bool,
 }
 
@@ -73,6 +76,7 @@ impl PolicyPlugin {
             file: var("POLICY_FILE")?,
             policy: None,
             asked: BTreeSet::new(),
+            idle: Vec::new(),
             denied: false,
         })
     }
@@ -88,6 +92,13 @@ impl PolicyPlugin {
         let rules = rules.join("; ");
         (!rules.is_empty())
             .then(|| format!("rules that were not judged, since nothing was asked: {rules}"))
+    }
+
+    /// Names the rules that are about no step of the pipeline: their author may have misspelt one.
+    fn about_no_step(&self) -> Option<String> {
+        let rules = self.idle.join(", ");
+        (!rules.is_empty() && !self.denied)
+            .then(|| format!("rules whose `steps` match no step of this pipeline: {rules}"))
     }
 }
 
@@ -116,6 +127,9 @@ impl Plugin for PolicyPlugin {
             return Verdict::deny(Vec::new());
         };
         self.asked.insert(payload.hook());
+        if let Payload::Pipeline(pipeline) = payload {
+            self.idle = policy.idle(pipeline).map(|rule| rule.id.clone()).collect();
+        }
         let verdict = judge(policy, payload);
         self.denied |= verdict.decision == Decision::Deny;
         verdict

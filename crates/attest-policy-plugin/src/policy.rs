@@ -5,7 +5,7 @@
 
 mod read;
 
-use attest_plugin_protocol::{Decision, Hook, Severity};
+use attest_plugin_protocol::{Decision, Hook, PipelinePayload, Severity};
 
 use crate::pattern::Pattern;
 
@@ -111,6 +111,22 @@ impl Policy {
     /// or has no rule. The error has the line.
     pub fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
         read::policy(bytes)
+    }
+
+    /// Returns the rules whose `steps` match none of these. In a policy for several pipelines that
+    /// is how it should be; where a name is misspelt it is a rule less. A rule about outputs is
+    /// broken then, so it is not among them.
+    pub(crate) fn idle<'a>(&'a self, pipeline: &PipelinePayload) -> impl Iterator<Item = &'a Rule> {
+        self.rules.iter().filter(|rule| {
+            let steps = match &rule.kind {
+                Kind::Command(rule) => &rule.steps,
+                Kind::Env(rule) => &rule.steps,
+                Kind::Duration(rule) => &rule.steps,
+                Kind::Step(_) | Kind::Output(_) => return false,
+            };
+            let found = pipeline.steps.iter().any(|step| steps.has(&step.name));
+            *steps != Selector::Every && !found
+        })
     }
 
     /// Returns the BLAKE3 of the file's bytes with `blake3:` in front.

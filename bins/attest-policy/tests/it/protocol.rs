@@ -85,6 +85,40 @@ fn the_policy_is_read_once_and_verdicts_are_of_the_payload_alone() {
 }
 
 #[test]
+fn rules_about_steps_that_the_pipeline_does_not_have_are_told() {
+    let rule = |kind: &str, id: &str, more: &str| {
+        format!("[[{kind}]]\nid = \"{id}\"\ndecision = \"warn\"\nseverity = \"low\"\n{more}\n")
+    };
+    let text = [
+        "version = 1\n".to_owned(),
+        rule("command", "every", "deny = [\"x\"]"),
+        rule(
+            "command",
+            "there",
+            "deny = [\"x\"]\nsteps = [\"gone\", \"b*\"]",
+        ),
+        rule("command", "misspelt", "deny = [\"x\"]\nsteps = [\"biuld\"]"),
+        rule("env", "other", "forbidden = [\"X\"]\nsteps = [\"[!b]*\"]"),
+        rule("duration", "long", "total_secs = 9"),
+        // Broken by the absence, so it says so itself.
+        rule("output", "made", "required = [\"o\"]\nsteps = [\"gone\"]"),
+    ];
+    let workspace = Workspace::new();
+    workspace.write(".attest/policy.toml", &text.concat());
+    let build = json!({"name": "build", "run": "make", "needs": [], "inputs": [], "outputs": [],
+        "env": {}, "cache": false});
+    let pipeline = json!({"pipeline": {"pipeline_hash": "0", "steps": [build]}});
+    let (mut session, _) = Session::greeted(&mut workspace.plugin());
+    assert_eq!(
+        session.ask("pipeline.validate", &pipeline)["decision"],
+        "warn"
+    );
+    let end = session.shutdown();
+    let note = "rules whose `steps` match no step of this pipeline: misspelt, other\n";
+    assert!(end.err.ends_with(note), "{}", end.err);
+}
+
+#[test]
 fn rules_that_were_never_judged_are_told() {
     let workspace = Workspace::new();
     let (mut session, _) = Session::greeted(&mut workspace.plugin());
