@@ -28,7 +28,7 @@ const STOPS: usize = 8;
 /// Killing while looking keeps the gap small in which a chain of forks could run away; what is
 /// missed is a child of `root` at the next pass, since `root` is a subreaper.
 pub(super) fn kill_pass(root: i32, killed: &mut BTreeSet<(i32, u64)>) {
-    walk(root, |process| {
+    walk(&BTreeSet::from([root]), |process| {
         if kill(process) {
             killed.insert((process.pid, process.start));
         }
@@ -41,7 +41,7 @@ pub(super) fn end_below(root: i32) {
     let mut stopped = Vec::new();
     for _ in 0..STOPS {
         let before = stopped.len();
-        walk(root, |process| {
+        walk(&BTreeSet::from([root]), |process| {
             if seen.insert((process.pid, process.start)) {
                 signal(process, Signal::STOP);
                 stopped.push(process);
@@ -60,10 +60,10 @@ pub(super) fn end_below(root: i32) {
     }
 }
 
-/// Shows all living descendants of `root` that one look at `/proc` finds, each as soon as it is
+/// Shows all living descendants of `roots` that one look at `/proc` finds, each as soon as it is
 /// seen and parents before their children.
-fn walk(root: i32, mut show: impl FnMut(Process)) {
-    let mut family = BTreeSet::from([root]);
+fn walk(roots: &BTreeSet<i32>, mut show: impl FnMut(Process)) {
+    let mut family = roots.clone();
     let mut others = Vec::new();
     let mut meet = |process: Process, family: &mut BTreeSet<i32>| {
         family.insert(process.pid);
@@ -73,7 +73,7 @@ fn walk(root: i32, mut show: impl FnMut(Process)) {
     };
     for pid in pids() {
         let Some(process) = look(pid) else { continue };
-        if pid != root && family.contains(&process.parent) {
+        if !roots.contains(&pid) && family.contains(&process.parent) {
             meet(process, &mut family);
         } else {
             others.push(process);
@@ -83,7 +83,7 @@ fn walk(root: i32, mut show: impl FnMut(Process)) {
     loop {
         let (found, rest): (Vec<_>, Vec<_>) = others
             .into_iter()
-            .partition(|process| process.pid != root && family.contains(&process.parent));
+            .partition(|process| !roots.contains(&process.pid) && family.contains(&process.parent));
         if found.is_empty() {
             return;
         }
@@ -96,20 +96,40 @@ fn walk(root: i32, mut show: impl FnMut(Process)) {
 
 /// Kills the children of this process for which `adopted` says so, with all below them, and reaps
 /// those that are dead; false if there was none.
+///
+/// Two looks at `/proc`, however many children there are: a chain of forks leaves a dead child at
+/// each link, and whoever took a look for each of them would never catch up with it.
 pub(crate) fn end_children(adopted: impl Fn(i32) -> bool) -> bool {
     let host = rustix::process::getpid().as_raw_nonzero().get();
-    let children: Vec<_> = pids()
-        .filter_map(look)
-        .filter(|process| process.parent == host && adopted(process.pid))
-        .collect();
-    for process in &children {
-        // From the top, so that nobody below is missed by a parent that replaces it.
-        kill(*process);
-        kill_pass(process.pid, &mut BTreeSet::new());
-        let pid = Pid::from_raw(process.pid);
-        let _not_yet = rustix::process::waitpid(pid, WaitOptions::NOHANG);
+    let mut living = BTreeSet::new();
+    let mut any = false;
+    for process in pids().filter_map(look) {
+        if process.parent != host || !adopted(process.pid) {
+            continue;
+        }
+        any = true;
+        if process.zombie {
+            reap(process.pid);
+        } else {
+            // From the top, so that nobody below is missed by a parent that replaces it.
+            kill(process);
+            living.insert(process.pid);
+        }
     }
-    !children.is_empty()
+    if !living.is_empty() {
+        walk(&living, |process| {
+            kill(process);
+        });
+    }
+    for pid in living {
+        reap(pid);
+    }
+    any
+}
+
+/// Takes note of the end of a child, if it has ended.
+fn reap(pid: i32) {
+    let _not_yet = rustix::process::waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
 }
 
 /// All living descendants of `root`.
