@@ -29,7 +29,7 @@ struct Record<'a> {
     file: String,
     digest: &'a str,
     rules: Vec<RuleRecord<'a>>,
-    judged: Vec<Judged>,
+    judged: Vec<Judged<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -45,11 +45,14 @@ struct RuleRecord<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Judged {
+struct Judged<'a> {
     file: String,
     hook: Hook,
     decision: Decision,
     findings: Vec<Finding>,
+    /// Of a pipeline only: the rules that are about none of its steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_rules: Option<Vec<&'a str>>,
 }
 
 /// Reads, judges and tells.
@@ -74,13 +77,18 @@ pub(crate) fn run(check: &Check, ui: &Ui) -> Result<ExitCode, CliError> {
     Ok(if denied { exit::no() } else { exit::ok() })
 }
 
-fn judged_file(policy: &Policy, file: &Path, payload: &Payload) -> Judged {
+fn judged_file<'a>(policy: &'a Policy, file: &Path, payload: &Payload) -> Judged<'a> {
     let verdict = judge(policy, payload);
+    let idle_rules = match payload {
+        Payload::Pipeline(pipeline) => Some(policy.idle(pipeline).map(|it| it.id.as_str())),
+        _ => None,
+    };
     Judged {
         file: shown(file),
         hook: payload.hook(),
         decision: verdict.decision,
         findings: verdict.findings,
+        idle_rules: idle_rules.map(Iterator::collect),
     }
 }
 
@@ -174,6 +182,8 @@ fn human(record: &Record<'_>) -> String {
             let message = finding.message();
             text += &below(format!("{rule} ({severity}) {resource}: {message}"));
         }
+        let idle = judged.idle_rules.iter().flatten().copied();
+        text += &words::about_no_step(idle).map(below).unwrap_or_default();
     }
     text
 }

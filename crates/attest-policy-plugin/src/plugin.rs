@@ -9,7 +9,7 @@ use attest_plugin_protocol::{Announcement, Decision, Hook, Payload, Plugin, Plug
 use cli_shell::{CliError, Ui, exit};
 
 use crate::policy::{Policy, Rule};
-use crate::{NAME, judge, source};
+use crate::{NAME, judge, source, words};
 
 /// The name to which it answers unless the core gives it another one.
 const DEFAULT_NAME: &str = "policy";
@@ -94,11 +94,8 @@ impl PolicyPlugin {
             .then(|| format!("rules that were not judged, since nothing was asked: {rules}"))
     }
 
-    /// Names the rules that are about no step of the pipeline: their author may have misspelt one.
     fn about_no_step(&self) -> Option<String> {
-        let rules = self.idle.join(", ");
-        (!rules.is_empty() && !self.denied)
-            .then(|| format!("rules whose `steps` match no step of this pipeline: {rules}"))
+        words::about_no_step(self.idle.iter().map(String::as_str)).filter(|_| !self.denied)
     }
 }
 

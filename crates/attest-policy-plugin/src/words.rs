@@ -17,6 +17,15 @@ pub(crate) fn says(rule: &Rule) -> String {
     }
 }
 
+/// Names the rules that are about no step of a pipeline: their author may have misspelt one.
+pub(crate) fn about_no_step<'a>(ids: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let rules: Vec<&str> = ids.into_iter().collect();
+    (!rules.is_empty()).then(|| {
+        let rules = rules.join(", ");
+        format!("rules whose `steps` match no step of this pipeline: {rules}")
+    })
+}
+
 fn step(rule: &StepRule) -> String {
     let order = if rule.ordered {
         "; each needs those before it, directly or through others"

@@ -115,6 +115,28 @@ fn the_record_is_one_line_of_json() {
     assert_eq!(judged["hook"], "pipeline.validate");
     assert_eq!(judged["decision"], "deny");
     assert_eq!(judged["findings"][0]["rule"], "tested");
+    assert_eq!(judged["idle_rules"], json!([]));
+}
+
+#[test]
+fn rules_about_steps_that_the_pipeline_does_not_have_are_named() {
+    let workspace = Workspace::new();
+    // The second `steps` is that of the outputs, which are broken by the absence.
+    let policy = WHOLE.replace("steps = [\"build\"]", "steps = [\"biuld\"]");
+    let policy = policy.replace(
+        "id = \"no-proxy\"",
+        "id = \"no-proxy\"\nsteps = [\"gone*\"]",
+    );
+    workspace.write("p.toml", &policy);
+    workspace.write("attest.yaml", PIPELINE);
+    let args = ["check", "p.toml", "--pipeline", "attest.yaml"];
+    let ran = workspace.typed(&args);
+    let last = "\n  rules whose `steps` match no step of this pipeline: known, no-proxy\n";
+    assert!(ran.out.ends_with(last), "{}", ran.out);
+    let ran = workspace.typed(&[&args[..], &["--format", "json"]].concat());
+    let record: Value = serde_json::from_str(&ran.out).unwrap();
+    let judged = &record["judged"][0];
+    assert_eq!(judged["idle_rules"], json!(["known", "no-proxy"]));
 }
 
 #[test]
@@ -160,6 +182,9 @@ fn a_receipt_is_judged_as_before_its_signature() {
         ran.out
     );
     assert!(ran.out.contains("`test*` has ended well\n"), "{}", ran.out);
+    let args = ["check", "p.toml", "--receipt", vectors, "--format", "json"];
+    let ran = workspace.typed(&args);
+    assert!(!ran.out.contains("idle_rules"), "{}", ran.out);
     let bad = workspace.write("bad.yaml", "steps: []\n");
     let ran = workspace.typed(&["check", "p.toml", "--receipt", bad.to_str().unwrap()]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran:?}");
