@@ -11,6 +11,8 @@ use crate::places::key_dir;
 const KEYS: &str = "the private keys";
 const TRUST: &str = "the trust store";
 const PLUGINS: &str = "the declarations of plugins";
+/// The usual place of the policy of `attest-policy`.
+const POLICY: &str = "the rules of attest-policy";
 
 /// The folders of a workspace that are guarded, each without links.
 #[derive(Debug)]
@@ -79,6 +81,7 @@ fn kind(place: &Path) -> Option<&'static str> {
         [attest, keys] if *attest == ".attest" && *keys == "keys" => Some(KEYS),
         [attest, trust] if *attest == ".attest" && *trust == "trust" => Some(TRUST),
         [attest, file] if *attest == ".attest" && *file == "plugins.toml" => Some(PLUGINS),
+        [attest, file] if *attest == ".attest" && *file == "policy.toml" => Some(POLICY),
         _ => None,
     })
 }
@@ -136,6 +139,8 @@ mod tests {
             (".attest/trust/trust.toml", TRUST),
             (".attest/plugins.toml", PLUGINS),
             ("link/../plugins.toml", PLUGINS),
+            (".attest/policy.toml", POLICY),
+            ("other/.attest/policy.toml", POLICY),
             (".attest/trust/tsa/a.crt", TRUST),
             ("gone/.attest/trust/a", TRUST),
             ("store/a", TRUST),
@@ -150,6 +155,7 @@ mod tests {
             ".attest/receipts/a",
             "keys/a",
             "plugins.toml",
+            "policy.toml",
             "store/deep/a",
             "gone/a",
         ] {

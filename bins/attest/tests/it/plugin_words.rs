@@ -84,6 +84,7 @@ fn the_log_file_is_none_that_the_run_reads_or_writes() {
             "absent/log",
             ".attest/trust/x",
             ".attest/plugins.toml",
+            ".attest/policy.toml",
             &key,
             ".attest",
         ] {
@@ -96,11 +97,16 @@ fn the_log_file_is_none_that_the_run_reads_or_writes() {
         let id = key
             .trim_start_matches(".attest/keys/")
             .trim_end_matches(".key");
-        let args = ["keys", "export", id, "--output", ".attest/plugins.toml"];
-        bed.attest(&args)
-            .expect(2)
-            .says("the declarations of plugins");
+        bed.write(".attest/policy.toml", "version = 1\n");
+        for (file, what) in [
+            (".attest/plugins.toml", "the declarations of plugins"),
+            (".attest/policy.toml", "the rules of attest-policy"),
+        ] {
+            let args = ["keys", "export", id, "--output", file];
+            bed.attest(&args).expect(2).says(what);
+        }
         assert_eq!(bed.read(".attest/plugins.toml"), declared);
+        assert_eq!(bed.read(".attest/policy.toml"), "version = 1\n");
     }
     let bed = bed(&[]);
     Way::Pipeline
