@@ -20,7 +20,13 @@ pub(crate) enum SourceError {
     NotBelow(String),
     #[error("`{name}` leads out of the workspace, to `{target}`")]
     LeadsOut { name: String, target: PathBuf },
-    #[error("there is no policy `{0}` in the workspace")]
+    #[error(
+        "there is no policy `{DEFAULT}` in the workspace; POLICY_FILE in the plugin's `env` table names another"
+    )]
+    NoDefault,
+    #[error(
+        "there is no policy `{0}` in the workspace, which POLICY_FILE in the plugin's `env` table names"
+    )]
     Absent(String),
     #[error("cannot find `{name}`: {source}")]
     Find {
@@ -45,6 +51,7 @@ pub(crate) fn policy(workspace: &Path, named: Option<&str>) -> Result<Policy, So
         return Err(SourceError::NotBelow(shown()));
     }
     let path = real(workspace, Path::new(name)).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound if named.is_none() => SourceError::NoDefault,
         std::io::ErrorKind::NotFound => SourceError::Absent(shown()),
         _ => SourceError::Find {
             name: shown(),
@@ -107,7 +114,7 @@ mod tests {
         fs_err::remove_file(workspace.join(DEFAULT)).unwrap();
         assert_eq!(
             policy(&workspace, None).unwrap_err().to_string(),
-            "there is no policy `.attest/policy.toml` in the workspace"
+            "there is no policy `.attest/policy.toml` in the workspace; POLICY_FILE in the plugin's `env` table names another"
         );
     }
 
@@ -115,7 +122,10 @@ mod tests {
     #[test_case("/etc/passwd", "is no path below the workspace")]
     #[test_case("../outside.toml", "is no path below the workspace")]
     #[test_case(".attest/../../outside.toml", "is no path below the workspace")]
-    #[test_case("gone.toml", "there is no policy `gone.toml` in the workspace")]
+    #[test_case(
+        "gone.toml",
+        "there is no policy `gone.toml` in the workspace, which POLICY_FILE in the plugin's `env` table names"
+    )]
     #[test_case(".attest", "is not a regular file")]
     #[test_case(".attest/policy.toml/x", "cannot find `.attest/policy.toml/x`")]
     fn paths_that_are_refused(named: &str, says: &str) {

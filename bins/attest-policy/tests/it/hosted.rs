@@ -347,7 +347,7 @@ fn the_policy_that_the_declaration_names() {
 #[test]
 fn t10_a_policy_that_cannot_be_used_is_exit_2_before_anything_runs() {
     for (env, says) in [
-        ("", "there is no policy `.attest/policy.toml`"),
+        ("", "POLICY_FILE in the plugin's `env` table names another"),
         (
             "env = { POLICY_FILE = \"/etc/passwd\" }",
             "is no path below the workspace",
