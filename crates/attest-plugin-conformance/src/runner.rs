@@ -19,7 +19,24 @@ pub struct Runner {
     target: Target,
     limits: Limits,
     /// What the plugin says of itself, or why it says nothing; asked once.
-    announced: OnceCell<Result<Announced, String>>,
+    announced: OnceCell<Result<Announced, Unbegun>>,
+}
+
+/// Why a plugin does not begin.
+#[derive(Debug)]
+struct Unbegun {
+    reason: String,
+    /// Whether it was waited for in vain.
+    silent: bool,
+}
+
+impl Unbegun {
+    const fn at_once(reason: String) -> Self {
+        Self {
+            reason,
+            silent: false,
+        }
+    }
 }
 
 impl Runner {
@@ -73,14 +90,23 @@ impl Runner {
         let first = Cell::new(false);
         let ask = || async {
             first.set(true);
-            let (_session, answer) = self.stage(&nothing).opened().await?;
-            Ok(Announced::read(&answer))
+            let stage = self.stage(&nothing);
+            let mut session = stage.start().await.map_err(Unbegun::at_once)?;
+            match stage.greet(&mut session, "[1]").await {
+                Ok(answer) => Ok(Announced::read(&answer)),
+                Err(reason) => Err(Unbegun {
+                    reason,
+                    silent: session.silent,
+                }),
+            }
         };
         match self.announced.get_or_init(ask).await {
             Ok(announced) => (scenario.play)(&self.stage(announced)).await,
             // Nothing can be judged of a plugin that does not begin; only why can be looked for.
-            Err(reason) => Err(match scenario.name {
-                environment::NAME => environment::missing(&self.stage(&nothing), reason).await,
+            Err(Unbegun { reason, silent }) => Err(match scenario.name {
+                environment::NAME => {
+                    environment::missing(&self.stage(&nothing), reason, *silent).await
+                }
                 _ if first.get() => reason.clone(),
                 _ => "it does not begin: `hello` gets no `hello_ok`".to_owned(),
             }),

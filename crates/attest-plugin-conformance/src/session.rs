@@ -31,6 +31,8 @@ pub(crate) struct Session {
     last_id: u64,
     /// The first of each fault that most scenarios overlook.
     pub(crate) notes: Notes,
+    /// Whether it let the time for an answer pass.
+    pub(crate) silent: bool,
     _ground: Option<PrivateTempDir>,
 }
 
@@ -69,6 +71,7 @@ impl Session {
             limits,
             last_id: 0,
             notes: Notes::default(),
+            silent: false,
             _ground: ground,
         }
     }
@@ -148,6 +151,7 @@ impl Session {
                 return Err(self.gone(to).await);
             }
             if timeout_at(until, self.outputs.hear()).await.is_err() {
+                self.silent = true;
                 // What never flushes is not seen to begin.
                 let hint = match self.last_id {
                     0..=1 => "; a plugin flushes each line",

@@ -1,5 +1,6 @@
 //! `attest plugins conformance`, as an author of a plugin meets it.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -258,9 +259,15 @@ fn an_interrupt_ends_it_with_2_and_leaves_no_plugin_behind() {
     let mut child = bed
         .program(&args)
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said: Vec<String> = said.map(Result::unwrap).take(2).collect();
+    assert_eq!(
+        said.get(1).unwrap(),
+        "no line yet; an answer of the plugin may take 30 s, see `--timeout-secs`"
+    );
     let started = || {
         let text = std::fs::read_to_string(&pid).ok()?;
         text.trim().parse::<i32>().ok()

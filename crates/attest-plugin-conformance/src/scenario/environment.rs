@@ -22,9 +22,10 @@ pub(super) async fn enough(stage: &Stage<'_>) -> Judged {
     stage.open().await.map(|_| Finding::Kept)
 }
 
-/// Says why a plugin does not begin, as far as that can be found out.
-pub(crate) async fn missing(stage: &Stage<'_>, reason: &str) -> String {
-    if begins(stage, &USUAL).await {
+/// Says why a plugin does not begin, as far as that can be found out. A silent one is not waited
+/// for again: what misses a variable ends and says so.
+pub(crate) async fn missing(stage: &Stage<'_>, reason: &str, silent: bool) -> String {
+    if !silent && begins(stage, &USUAL).await {
         for one in USUAL {
             if begins(stage, &[one]).await {
                 let name = one.0;

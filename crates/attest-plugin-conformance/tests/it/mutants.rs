@@ -3,7 +3,7 @@
 use attest_plugin_conformance::{Limits, Status, all};
 use test_case::test_case;
 
-use crate::support::{Found, impatient, mutant, named, run, short_grace, usual};
+use crate::support::{Found, impatient, mutant, named, run, script, short_grace, target, usual};
 
 /// Runs everything and compares what failed and what warned.
 fn judged(fault: &str, failed: &[&str], warned: &[&str]) -> Found {
@@ -196,6 +196,22 @@ fn s52_a_plugin_that_never_begins_fails_every_scenario(fault: &str, told: &str) 
     assert!(why("hello").contains(told), "{}", why("hello"));
     assert!(why("ids").starts_with("it does not begin"));
     assert!(why("environment").ends_with("`--workspace DIR` names another"));
+}
+
+#[test]
+fn s52_a_silent_plugin_is_waited_for_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let text = format!(
+        "#!/bin/sh\necho start >>'{}'\nexec sleep 600\n",
+        starts.display()
+    );
+    let plugin = script(folder.path(), "silent", &text);
+    let found = run(target(&plugin), impatient(), &["hello", "environment"]);
+    assert_eq!(named(&found, Status::Fail), ["environment", "hello"]);
+    // None if it was ended before its first command.
+    let starts = std::fs::read_to_string(starts).unwrap_or_default();
+    assert!(starts.lines().count() <= 1, "{starts}");
 }
 
 #[test]

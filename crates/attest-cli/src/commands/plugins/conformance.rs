@@ -31,6 +31,9 @@ const WHAT: &str = "JUnit document";
 /// More than this at once get into each other's way.
 const MOST_AT_ONCE: usize = 4;
 
+/// Whoever sees nothing for so long is told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What to test, and how.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Conformance {
@@ -165,7 +168,9 @@ impl Conformance {
         let runner = Runner::new(target, limits);
         let mut report = Report::default();
         let cancel = CancellationToken::new();
+        let told = CancellationToken::new();
         let tell = |verdict: Verdict| {
+            told.cancel();
             match ui.format() {
                 Format::Json => ui.json(&verdict.record())?,
                 Format::Human => ui.data(verdict.line())?,
@@ -173,10 +178,21 @@ impl Conformance {
             report.add(verdict);
             Ok(())
         };
+        let waits = async {
+            tokio::select! {
+                () = told.cancelled() => {}
+                () = tokio::time::sleep(PATIENCE) => ui.status(format_args!(
+                    "no line yet; an answer of the plugin may take {} s, see `--timeout-secs`",
+                    self.timeout_secs
+                )),
+            }
+            std::future::pending::<()>().await;
+        };
         block_on(2, &cancel, async {
             // Dropping the rest ends whatever process it has started.
             tokio::select! {
                 done = runner.run_all(scenarios, at_once(), tell) => done,
+                () = waits => Ok(()),
                 () = cancel.cancelled() => {
                     Err(CliError::operation("interrupted before the last scenario"))
                 }
