@@ -170,6 +170,10 @@ fn plugins_are_those_of_the_workspace_wherever_state_is_kept() {
         "true",
     ];
     here.attest(&args).expect(1).says("plugin gate denied");
+    // Nobody is declared there, whatever the folder declares in which one stands.
+    let mut args = args;
+    args[5] = here.folder().to_str().unwrap();
+    there.attest(&args).expect(0);
 }
 
 #[test]
