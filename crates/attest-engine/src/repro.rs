@@ -119,7 +119,7 @@ pub async fn check(
     options.state.check().map_err(RunError::from)?;
     run::check_key(options.signing)?;
     options.state.make().map_err(RunError::from)?;
-    run::check_place(&options.place)?;
+    let target = run::check_place(&options.place)?;
     run::refuse_plugins(&options.state, hooks)?;
     let copies = copy(options, observer).await?;
     let builds = Builds::make(options, copies.path(), observer, hooks).await?;
@@ -129,7 +129,8 @@ pub async fn check(
         ));
     }
     run::farewell(options, hooks).await?;
-    builds.finish(options, run::records(&options.secrets(), hooks))
+    let records = run::records(&options.secrets(), hooks);
+    builds.finish(options, records, target.as_deref())
 }
 
 /// What came of the builds, before the comparison.
@@ -179,6 +180,7 @@ impl Builds {
         self,
         options: &RunOptions<'_>,
         records: Option<Vec<PluginRecord>>,
+        target: Option<&Path>,
     ) -> Result<ReproOutcome, ReproError> {
         let secrets = options.secrets();
         let judged = Judged {
@@ -209,6 +211,7 @@ impl Builds {
         let closing = Closing {
             state: &options.state,
             place: &options.place,
+            target,
             signing: options.signing,
             label: options.pipeline.name.as_deref(),
             now: (options.now)(),
@@ -244,7 +247,7 @@ async fn build(
         signing: None,
         ..options.clone()
     };
-    let (outcome, _held) = run::build(&options, observer, hooks).await?;
+    let (outcome, _held, _) = run::build(&options, observer, hooks).await?;
     Ok(outcome)
 }
 

@@ -9,6 +9,7 @@ mod receipt;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use attest_receipt::manifest::Manifest;
 use attest_receipt::pipeline::{wrapped_command, wrapped_hash};
@@ -125,6 +126,8 @@ struct Before {
     clock: Instant,
     source: Option<Source>,
     input_hash: String,
+    /// The file that the receipt's path leads to.
+    target: Option<PathBuf>,
 }
 
 impl<'a> Wrap<'a> {
@@ -148,7 +151,7 @@ impl<'a> Wrap<'a> {
         outcome: &mut WrapOutcome,
     ) -> Result<(), Failure> {
         let options = self.options;
-        self.check(hooks)?;
+        let target = self.check(hooks)?;
         self.warn();
         let at = (options.now)();
         let clock = Instant::now();
@@ -163,6 +166,7 @@ impl<'a> Wrap<'a> {
             clock,
             source,
             input_hash: inputs.hash(),
+            target,
         };
         if let Some(step) = facts.steps.first() {
             let facts = BeforeStep {
@@ -189,11 +193,12 @@ impl<'a> Wrap<'a> {
             (executed.stdout, executed.stderr) = (Recorded::default(), Recorded::default());
         }
         let draft = self.assemble(&before, executed, code, &outputs);
-        self.conclude(draft, output, hooks, outcome).await
+        let target = before.target.as_deref();
+        self.conclude(draft, output, target, hooks, outcome).await
     }
 
-    /// Refuses what could not end well, before the command starts.
-    fn check(&self, hooks: &dyn Hooks) -> Result<(), Failure> {
+    /// Refuses what could not end well, before the command starts, and finds the receipt's file.
+    fn check(&self, hooks: &dyn Hooks) -> Result<Option<PathBuf>, Failure> {
         let options = self.options;
         if options.command.is_empty() {
             return Err(Failure::Usage("there is no command to wrap".into()));
@@ -216,8 +221,9 @@ impl<'a> Wrap<'a> {
         }
         run::check_key(options.signing)?;
         options.state.make().map_err(RunError::from)?;
-        run::check_place(&options.place)?;
-        Ok(run::refuse_plugins(&options.state, hooks)?)
+        let target = run::check_place(&options.place)?;
+        run::refuse_plugins(&options.state, hooks)?;
+        Ok(target)
     }
 
     fn warn(&self) {
@@ -303,6 +309,7 @@ impl<'a> Wrap<'a> {
         &self,
         draft: Draft,
         output: Option<StepOutput>,
+        target: Option<&Path>,
         hooks: &mut dyn Hooks,
         outcome: &mut WrapOutcome,
     ) -> Result<(), Failure> {
@@ -335,6 +342,7 @@ impl<'a> Wrap<'a> {
         let closing = Closing {
             state: &options.state,
             place: &options.place,
+            target,
             signing: options.signing,
             label: Some(&options.name),
             now: (options.now)(),
@@ -381,9 +389,7 @@ impl<'a> Wrap<'a> {
     /// Hashes on another thread, so that interrupts are heard meanwhile.
     async fn aside<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&std::path::Path, &tree_manifest::Options) -> Result<T, ManifestError>
-        + Send
-        + 'static,
+        work: impl FnOnce(&Path, &tree_manifest::Options) -> Result<T, ManifestError> + Send + 'static,
     ) -> Result<T, Failure> {
         let workspace = self.options.state.workspace().to_owned();
         let task = tokio::task::spawn_blocking(move || {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use attest_receipt::pipeline::{MAX_BYTES, Pipeline};
@@ -31,13 +31,16 @@ pub fn load(path: &Path) -> Result<Pipeline, RunError> {
     Pipeline::read(&bytes).map_err(|error| failed(error.into()))
 }
 
-/// Refuses a run that could not end well, before it starts.
-pub(super) fn check(options: &RunOptions<'_>, hooks: &dyn Hooks) -> Result<(), RunError> {
+/// Refuses a run that could not end well, before it starts, and finds the receipt's file.
+pub(super) fn check(
+    options: &RunOptions<'_>,
+    hooks: &dyn Hooks,
+) -> Result<Option<PathBuf>, RunError> {
     let state = &options.state;
     state.check()?;
     check_key(options.signing)?;
     state.make()?;
-    check_place(&options.place)?;
+    let target = check_place(&options.place)?;
     refuse_plugins(state, hooks)?;
     if options.place != Place::Memory {
         writable(&state.ledger())?;
@@ -45,7 +48,7 @@ pub(super) fn check(options: &RunOptions<'_>, hooks: &dyn Hooks) -> Result<(), R
     if options.place == Place::Receipts {
         writable(&state.receipts())?;
     }
-    Ok(())
+    Ok(target)
 }
 
 /// Finds out that a key cannot sign before something runs that would be in vain.

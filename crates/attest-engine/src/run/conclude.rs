@@ -34,6 +34,8 @@ pub struct Closing<'a> {
     pub state: &'a State,
     /// Where the receipt goes.
     pub place: &'a Place,
+    /// The file that [`check_place`] found when the run began.
+    pub target: Option<&'a Path>,
     /// Who signs, if it is signed.
     pub signing: Option<&'a dyn LoadKey>,
     /// What the receipt's name says, cleaned up here; the pipeline's hash where it is nothing.
@@ -140,18 +142,17 @@ fn check_readable(receipt: &Receipt, text: &str) -> Result<(), RunError> {
     }
 }
 
-/// Finds out early that a receipt could not be put where it is wanted.
+/// Finds out early that a receipt could not be put where it is wanted, and which file a named one
+/// leads to.
 ///
 /// # Errors
 /// The folder is missing or not writable, or something that is no file is in the way.
-pub fn check_place(place: &Place) -> Result<(), RunError> {
+pub fn check_place(place: &Place) -> Result<Option<PathBuf>, RunError> {
     let Place::File(path) = place else {
-        return Ok(());
+        return Ok(None);
     };
-    match safe_fs::writable_target(path) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(write_failed("the receipt")(error)),
-    }
+    let target = safe_fs::writable_target(path).map_err(write_failed("the receipt"))?;
+    Ok(Some(target))
 }
 
 fn not_usable(path: &Path, why: &str) -> io::Error {
@@ -160,6 +161,11 @@ fn not_usable(path: &Path, why: &str) -> io::Error {
 
 fn store(receipt: &Receipt, text: &[u8], closing: Closing<'_>) -> Result<PathBuf, RunError> {
     if let Place::File(path) = closing.place {
+        // Nobody has judged what a link leads to that was put there meanwhile.
+        if check_place(closing.place)?.as_deref() != closing.target {
+            let why = "leads to another file than when the run began";
+            return Err(write_failed("the receipt")(not_usable(path, why)));
+        }
         safe_fs::write_target(path, text, 0o644).map_err(write_failed("the receipt"))?;
         return Ok(path.clone());
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use attest_receipt::ledger::{chain_hash, environment_hash};
 use attest_receipt::receipt::{
@@ -32,11 +33,12 @@ pub async fn pipeline(
     observer: &dyn Observer,
     hooks: &mut dyn Hooks,
 ) -> Result<RunOutcome, RunError> {
-    let (mut outcome, held) = build(options, observer, hooks).await?;
+    let (mut outcome, held, target) = build(options, observer, hooks).await?;
     farewell(options, hooks).await?;
     let closing = Closing {
         state: &options.state,
         place: &options.place,
+        target: target.as_deref(),
         signing: options.signing,
         label: options.pipeline.name.as_deref(),
         now: (options.now)(),
@@ -53,13 +55,14 @@ pub async fn pipeline(
 }
 
 /// Runs a pipeline up to a receipt that everybody has seen, which is neither signed nor written,
-/// and keeps other runs out of the workspace.
+/// and keeps other runs out of the workspace. The path is that of the file which the receipt's leads
+/// to.
 pub(crate) async fn build(
     options: &RunOptions<'_>,
     observer: &dyn Observer,
     hooks: &mut dyn Hooks,
-) -> Result<(RunOutcome, Held), RunError> {
-    before::check(options, hooks)?;
+) -> Result<(RunOutcome, Held, Option<PathBuf>), RunError> {
+    let target = before::check(options, hooks)?;
     let held = before::hold(options, observer).await?;
     let begun = Begun::now(options);
     let plan = Plan::new(options)?;
@@ -96,7 +99,7 @@ pub(crate) async fn build(
     // What nobody may read in a receipt is not shown to anybody either.
     gate::shown(&plan.secrets, &outcome.receipt)?;
     outcome.stopped = finalize(options, hooks, &mut outcome.receipt, stopped).await?;
-    Ok((outcome, held))
+    Ok((outcome, held, target))
 }
 
 /// Ends everybody who was asked, so that nobody of them is there when a key is.

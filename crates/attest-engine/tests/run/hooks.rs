@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use attest_engine::hooks::StopKind;
 use attest_engine::output::Record;
+use attest_engine::run::Place;
 use attest_receipt::receipt::{Decision, Receipt};
 
 use crate::asked::{Asked, Meanwhile};
@@ -311,6 +312,37 @@ fn g3_who_writes_into_state_and_outputs_while_asked_changes_no_fact() {
             assert_eq!(world.read(&path), honest.read(&path));
         }
     }
+}
+
+#[test]
+fn a_receipt_goes_to_no_file_that_its_path_was_led_to_meanwhile() {
+    let world = World::new();
+    world.write("trusted", "keys");
+    let (receipt, trusted) = (world.path("r.yaml"), world.path("trusted"));
+    let link = receipt.clone();
+    let hooks = &mut Asked {
+        meanwhile: Some(Box::new(move |note: &str| {
+            if note == "finalize" {
+                std::os::unix::fs::symlink(&trusted, &link).unwrap();
+            }
+        })),
+        ..Asked::default()
+    };
+    let mut options = world.options(STEPS);
+    options.place = Place::File(receipt.clone());
+    let refused = told(&run(&options, hooks).0.unwrap_err());
+    assert!(
+        refused.ends_with("leads to another file than when the run began"),
+        "{refused}"
+    );
+    assert_eq!(world.read("trusted"), "keys");
+    // Events that no receipt names are taken back.
+    let events = fs_err::read_dir(world.path(".attest/causal_ledger/events"));
+    assert_eq!(events.map_or(0, Iterator::count), 0);
+    // One that was there before the run leads where its owner wants it.
+    let (outcome, _) = run(&options, &mut Asked::default());
+    assert_eq!(outcome.unwrap().path, Some(receipt));
+    assert!(world.read("trusted").contains("pipeline_hash"));
 }
 
 #[test]

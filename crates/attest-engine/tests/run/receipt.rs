@@ -90,6 +90,7 @@ fn receipts_of_the_same_name_get_numbers() {
         let closing = Closing {
             state: &options.state,
             place: &Place::Receipts,
+            target: None,
             signing: None,
             label: Some("test"),
             now: time("2026-11-30T12:00:00Z"),
@@ -178,6 +179,7 @@ fn a_receipt_that_no_reader_would_take_is_not_written() {
     let closing = Closing {
         state: &options.state,
         place: &Place::Receipts,
+        target: None,
         signing: None,
         label: None,
         now: time("2026-11-30T12:00:00Z"),
