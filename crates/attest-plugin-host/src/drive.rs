@@ -340,6 +340,9 @@ fn out_of_turn() -> Failure {
 fn left(outlived: Outlived) -> Option<String> {
     match outlived {
         Outlived::None => None,
+        Outlived::Killed(1) | Outlived::HeldOutput(1) => {
+            Some("left 1 process running; killed".to_owned())
+        }
         Outlived::Killed(count) | Outlived::HeldOutput(count) => {
             Some(format!("left {count} processes running; killed"))
         }
