@@ -122,7 +122,7 @@ fn the_record_is_one_line_of_json() {
 fn rules_about_steps_that_the_pipeline_does_not_have_are_named() {
     let workspace = Workspace::new();
     // The second `steps` is that of the outputs, which are broken by the absence.
-    let policy = WHOLE.replace("steps = [\"build\"]", "steps = [\"biuld\"]");
+    let policy = WHOLE.replace("steps = [\"build\"]", "steps = [\"compile\"]");
     let policy = policy.replace(
         "id = \"no-proxy\"",
         "id = \"no-proxy\"\nsteps = [\"gone*\"]",

@@ -97,7 +97,11 @@ fn rules_about_steps_that_the_pipeline_does_not_have_are_told() {
             "there",
             "deny = [\"x\"]\nsteps = [\"gone\", \"b*\"]",
         ),
-        rule("command", "misspelt", "deny = [\"x\"]\nsteps = [\"biuld\"]"),
+        rule(
+            "command",
+            "misspelt",
+            "deny = [\"x\"]\nsteps = [\"compile\"]",
+        ),
         rule("env", "other", "forbidden = [\"X\"]\nsteps = [\"[!b]*\"]"),
         rule("duration", "long", "total_secs = 9"),
         // Broken by the absence, so it says so itself.
