@@ -63,6 +63,8 @@ pub(super) struct Fields<'t> {
     /// The keys above, with a dot at the end.
     above: &'static str,
     entries: BTreeMap<String, (usize, Value<'t>)>,
+    /// The keys that were asked for, in that order: those that such a table may have.
+    known: Vec<String>,
 }
 
 impl<'t> Fields<'t> {
@@ -77,6 +79,7 @@ impl<'t> Fields<'t> {
             plugin: None,
             above: "",
             entries: entries.collect(),
+            known: Vec::new(),
         }
     }
 
@@ -87,6 +90,7 @@ impl<'t> Fields<'t> {
 
     /// Takes a key that may be absent.
     pub(super) fn take(&mut self, key: &str) -> Option<Value<'t>> {
+        self.known.push(key.to_owned());
         self.entries.remove(key).map(|(_, value)| value)
     }
 
@@ -180,7 +184,11 @@ impl<'t> Fields<'t> {
         let left = self.entries.iter().min_by_key(|(_, (at, _))| *at);
         match left {
             None => Ok(()),
-            Some((key, (at, _))) => Err(self.refuse(*at, key, "is no key that is known here")),
+            Some((key, (at, _))) => {
+                let known = self.known.join(", ");
+                let rule = format!("is no key that is known here; there are {known}");
+                Err(self.refuse(*at, key, rule))
+            }
         }
     }
 

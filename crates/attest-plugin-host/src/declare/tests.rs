@@ -133,6 +133,26 @@ fn unknown_keys_are_refused_at_every_depth() {
 }
 
 #[test]
+fn an_unknown_key_comes_with_those_of_its_table() {
+    let target = "[[plugin.target]]\nos = \"linux\"\narch = \"x\"\nlibc = \"gnu\"\n";
+    for (text, known) in [
+        (
+            format!("plugins = 1\n{}", minimal("")),
+            "schema_version, plugin",
+        ),
+        (
+            minimal("skip = true\n"),
+            "name, command, protocol, digest, target, hooks, deterministic, on_failure, \
+             timeout_secs, wants_output, env",
+        ),
+        (minimal(target), "os, arch, digest"),
+    ] {
+        let error = refused(&text);
+        assert!(error.ends_with(&format!("; there are {known}")), "{error}");
+    }
+}
+
+#[test]
 fn another_type_is_named_with_line_plugin_and_key() {
     for (old, new, wanted, found) in [
         (
