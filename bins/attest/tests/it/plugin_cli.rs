@@ -54,6 +54,13 @@ fn list_tells_every_plugin_in_the_order_of_the_declaration() {
             ["new", "unpinned", "fail-closed", hooks],
         ]
     );
+    let gone = listed.lines().nth(2).unwrap();
+    assert!(gone.contains("  -  "), "{gone}");
+    let columns: Vec<usize> = listed
+        .lines()
+        .map(|line| line.split("  ").count())
+        .collect();
+    assert_eq!(columns, [7, 7, 8, 7], "{listed}");
     let json = bed
         .attest(&["plugins", "list", "--format", "json"])
         .expect(0)
@@ -67,6 +74,8 @@ fn list_tells_every_plugin_in_the_order_of_the_declaration() {
     assert_eq!(records[0]["interpreter"], "/bin/sh");
     assert_eq!(records[1]["found"], digest(&script));
     assert_eq!(records[2]["file"], Value::Null);
+    let problem = records[2]["problem"].as_str().unwrap();
+    assert!(gone.ends_with(&format!("  {problem}")), "{gone}");
     assert_eq!(records[2]["timeout_secs"], 7);
     assert_eq!(records[2]["env"], serde_json::json!(["A"]));
     assert!(records[2]["problem"].is_string());

@@ -80,7 +80,7 @@ impl<'a> Record<'a> {
     fn line(&self) -> String {
         let file = self.file.as_deref().unwrap_or("-");
         let digest = self.found.as_deref().or(self.digest.as_deref());
-        format!(
+        let mut line = format!(
             "{}  {}  {}  {}  {}  {}  {}",
             self.name,
             self.status,
@@ -89,7 +89,13 @@ impl<'a> Record<'a> {
             visible(&self.command),
             visible(file),
             digest.unwrap_or("-"),
-        )
+        );
+        // Last, since it has spaces, and only where there is one, so that no other line changes.
+        if let Some(problem) = &self.problem {
+            line.push_str("  ");
+            line.push_str(&visible(problem));
+        }
+        line
     }
 
     /// A few lines that fit a terminal.
