@@ -13,6 +13,8 @@ use crate::{new_file, prerequisite, receipt_file};
 
 /// How often, and how long between, a taken lock is asked for: a replacement takes milliseconds.
 const TRIES: u32 = 800;
+/// After so many of them, which is about a second, whoever waits is told so.
+const QUIET_TRIES: u32 = 40;
 const BETWEEN: Duration = Duration::from_millis(25);
 
 /// A receipt that was read, and where what becomes of it goes.
@@ -99,7 +101,7 @@ impl Receipt<'_> {
             self.spare_the_signed()?;
             return new_file::write(self.destination(), text, self.what, guard);
         }
-        let _lock = lock(self.path, self.what)?;
+        let _lock = lock(self.path, self.what, || {})?;
         let found = receipt_file::bytes(self.path)?;
         if found != self.bytes {
             judge(&found)?;
@@ -123,12 +125,23 @@ impl Receipt<'_> {
     }
 }
 
-/// Keeps others of the kind away from a file that is going to be replaced.
-pub(crate) fn lock(path: &Path, what: &str) -> Result<safe_fs::LockGuard, CliError> {
+/// Keeps others of the kind away from a file that is going to be replaced. Where that takes long,
+/// `waits` is called once.
+pub(crate) fn lock(
+    path: &Path,
+    what: &str,
+    waits: impl FnOnce(),
+) -> Result<safe_fs::LockGuard, CliError> {
     let failed = |error: SafeFsError| {
         CliError::operation(error).because(format!("the {what} cannot be written"))
     };
-    for _ in 0..TRIES {
+    let mut waits = Some(waits);
+    for tried in 0..TRIES {
+        if tried == QUIET_TRIES
+            && let Some(waits) = waits.take()
+        {
+            waits();
+        }
         match safe_fs::lock_named(path) {
             Err(SafeFsError::AlreadyOwned { .. }) => sleep(BETWEEN),
             other => return other.map_err(failed),
@@ -181,6 +194,22 @@ mod tests {
         assert_eq!(done.load(Ordering::SeqCst), 1);
         assert_eq!(judged.load(Ordering::SeqCst), 7);
         assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn who_waits_long_for_a_lock_is_told_once_and_gets_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r");
+        fs_err::write(&path, "text").unwrap();
+        let untold = lock(&path, "receipt", || panic!("nobody has it")).unwrap();
+        // Only who is told lets go of it.
+        let mut told = 0;
+        lock(&path, "receipt", || {
+            told += 1;
+            drop(untold);
+        })
+        .unwrap();
+        assert_eq!(told, 1);
     }
 
     #[test]

@@ -43,7 +43,11 @@ impl Pin {
         // What is no file of its own is refused before anything opens it for a lock.
         self.text()?;
         let path = workspace.join(FILE);
-        let _lock = in_place::lock(&path, WHAT)?;
+        let _lock = in_place::lock(&path, WHAT, || {
+            ui.status(format_args!(
+                "waiting for another process that writes {FILE}"
+            ));
+        })?;
         let before = self.text()?;
         let declared = Plugins::parse(&before, Strictness::Listing).map_err(refused)?;
         let mut text = before.clone();
