@@ -42,6 +42,22 @@ fn the_originals_receipts_verify() {
 }
 
 #[test]
+fn who_has_no_trust_store_is_told_how_one_is_named() {
+    let bed = Bed::with_vectors();
+    let hint = "hint: `--trust-store DIR` names a folder of trusted keys\n";
+    let ran = bed.attest(&["verify", SIGNED, SIGNED]).expect(1);
+    assert_eq!(ran.err.matches(hint).count(), 1, "{}", ran.err);
+    for silent in [
+        &["verify", "--format", "json", SIGNED][..],
+        &["verify", "--check-signatures", "false", SIGNED],
+        &["verify", "--trust-store", "trust", SIGNED],
+    ] {
+        let ran = bed.attest(silent);
+        assert!(!ran.err.contains("hint: "), "{}", ran.err);
+    }
+}
+
+#[test]
 fn json_has_one_record_a_receipt_with_keys_in_their_order() {
     let bed = Bed::with_vectors();
     let ran = verify(&bed, &["--format", "json", SIGNED, "r3_unsigned.yaml"]).expect(1);

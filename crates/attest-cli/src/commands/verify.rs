@@ -102,6 +102,9 @@ impl Verify {
                 Err(error) => return Err(give_up(ui, path, error)?),
             }
         }
+        if self.lacks_trust(&trust) && !all_pass && ui.format() == Format::Human {
+            ui.hint("`--trust-store DIR` names a folder of trusted keys");
+        }
         Ok(if all_pass { exit::ok() } else { exit::no() })
     }
 
@@ -123,6 +126,11 @@ impl Verify {
                 why: "with --trust-store nothing else is read there",
             },
         ]
+    }
+
+    /// Whether signatures are judged without anybody having said whose keys are trusted.
+    fn lacks_trust(&self, trust: &Trust) -> bool {
+        self.check_signatures && matches!(trust, Trust::Absent { .. })
     }
 
     fn options(&self) -> Result<Options, CliError> {
