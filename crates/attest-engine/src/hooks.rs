@@ -41,7 +41,7 @@ pub enum Verdict {
 pub struct Stop {
     /// Who says so.
     pub plugin: String,
-    /// What they say, as foreign text.
+    /// What they say, as foreign text, in lines.
     pub reason: String,
     /// Whether it is an honest no (exit 1) or a failure to answer (exit 2).
     pub kind: StopKind,
@@ -56,13 +56,27 @@ pub enum StopKind {
     Failed,
 }
 
+impl Stop {
+    /// What stands between the stop and what else there is to say: where the reason has several
+    /// lines, that is one more.
+    pub(crate) fn then(&self) -> &'static str {
+        if self.reason.contains('\n') {
+            "\n  "
+        } else {
+            "; "
+        }
+    }
+}
+
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match self.kind {
             StopKind::Denied => "denied",
             StopKind::Failed => "failed",
         };
-        write!(f, "plugin {} {how}: {}", self.plugin, self.reason)
+        // The first line stands behind the name, each further one below it.
+        let reason = self.reason.replace('\n', "\n  ");
+        write!(f, "plugin {} {how}: {reason}", self.plugin)
     }
 }
 

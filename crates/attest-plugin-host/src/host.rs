@@ -93,7 +93,7 @@ pub enum Answer {
     Denied {
         /// The plugin.
         plugin: String,
-        /// Its findings, as visible text.
+        /// Its findings, as visible text, each in a line.
         reason: String,
     },
     /// A fail-closed plugin did not answer: exit code 2.

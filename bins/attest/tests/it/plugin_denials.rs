@@ -21,6 +21,25 @@ fn a_denial_before_anything_runs_leaves_nothing() {
 }
 
 #[test]
+fn each_further_finding_of_a_denial_has_a_line_of_its_own() {
+    for way in BOTH {
+        let one = |rule, text| {
+            format!("{{\"rule\":\"{rule}\",\"severity\":\"high\",\"message\":\"{text}\"}}")
+        };
+        let (a, b) = (one("a", "one"), one("b", "two"));
+        let two = format!("on_request() {{ verdict deny ',\"findings\":[{a},{b}]'; }}");
+        for hook in ["pipeline.validate", "step.post"] {
+            let bed = bed(&[Plugin::new("gate", &[hook]).body(&two)]);
+            let ran = way.run(&bed, &[]).expect(1);
+            let error = "error: plugin gate denied: a (high): one\n  b (high): two\n";
+            assert!(ran.err.contains(error), "{}", ran.err);
+            let more = ran.err.contains("no step was recorded");
+            assert_eq!(more, ran.err.contains("two\n  no step"), "{}", ran.err);
+        }
+    }
+}
+
+#[test]
 fn a_denial_after_the_work_is_recorded_and_signed() {
     for way in BOTH {
         for hook in ["step.post", "receipt.finalize"] {

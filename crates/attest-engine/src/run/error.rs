@@ -91,7 +91,7 @@ pub enum RunError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Somebody who was asked stopped the run before it had a step to record.
-    #[error("{0}; no step was recorded, so there is no receipt")]
+    #[error("{0}{then}no step was recorded, so there is no receipt", then = .0.then())]
     Stopped(Stop),
     /// A secret would stand in the receipt.
     #[error(

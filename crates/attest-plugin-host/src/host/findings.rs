@@ -16,17 +16,18 @@ pub(super) fn line(finding: &Finding) -> String {
     }
 }
 
-/// Why a plugin said no. What does not fit is counted; the run log has it all.
+/// Why a plugin said no, a line for each finding. What does not fit is counted; the run log has it
+/// all.
 pub(super) fn reason(findings: &[Finding]) -> String {
     let mut reason = String::new();
     for (index, finding) in findings.iter().enumerate() {
         let line = line(finding);
         if index > 0 && reason.len() + line.len() > REASON_BYTES {
             let left = findings.len() - index;
-            return format!("{reason}; and {left} more");
+            return format!("{reason}\nand {left} more");
         }
         if index > 0 {
-            reason.push_str("; ");
+            reason.push('\n');
         }
         reason.push_str(&line);
     }
@@ -57,10 +58,10 @@ mod tests {
     fn a_denial_names_its_findings_as_far_as_they_fit() {
         assert_eq!(reason(&[]), "without a finding");
         let two = [finding("a", "b", None), finding("c", "d", None)];
-        assert_eq!(reason(&two), "a (high): b; c (high): d");
+        assert_eq!(reason(&two), "a (high): b\nc (high): d");
         let long = vec![finding("a", &"b".repeat(4_000), None); 256];
         let shown = reason(&long);
         assert!(shown.len() < REASON_BYTES + 20, "{}", shown.len());
-        assert!(shown.ends_with("; and 252 more"), "{shown}");
+        assert!(shown.ends_with("\nand 252 more"), "{shown}");
     }
 }

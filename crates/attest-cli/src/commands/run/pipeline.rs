@@ -257,7 +257,7 @@ struct Record<'a> {
 struct Stopped<'a> {
     plugin: &'a str,
     how: &'static str,
-    reason: &'a str,
+    reason: Cow<'a, str>,
 }
 
 impl<'a> Stopped<'a> {
@@ -268,7 +268,11 @@ impl<'a> Stopped<'a> {
                 StopKind::Denied => "denied",
                 StopKind::Failed => "failed",
             },
-            reason: &stop.reason,
+            reason: match stop.kind {
+                // Programs get the findings in one line.
+                StopKind::Denied => stop.reason.replace('\n', "; ").into(),
+                StopKind::Failed => Cow::Borrowed(&stop.reason),
+            },
         }
     }
 }
