@@ -188,6 +188,8 @@ fn signal(process: Process, signal: Signal) -> bool {
 }
 
 fn pids() -> impl Iterator<Item = i32> {
+    #[cfg(test)]
+    tests::LOOKS.set(tests::LOOKS.get() + 1);
     std::fs::read_dir("/proc")
         .into_iter()
         .flatten()
@@ -219,7 +221,54 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
     use super::*;
+
+    thread_local! {
+        /// How often this thread has listed `/proc`.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn start(words: &[&str]) -> i32 {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "children that the crate knows nothing of"
+        )]
+        let child = std::process::Command::new("/usr/bin/env")
+            .args(words)
+            .spawn();
+        i32::try_from(child.unwrap().id()).unwrap()
+    }
+
+    /// Waits for something; false if it has not come after a minute.
+    fn comes(mut there: impl FnMut() -> bool) -> bool {
+        (0..60_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            there()
+        })
+    }
+
+    /// Counted, not timed: each look costs as much as the machine has processes.
+    #[test]
+    fn r37_many_children_are_ended_in_two_looks() {
+        let dead: Vec<_> = (0..20).map(|_| start(&["true"])).collect();
+        assert!(comes(|| dead.iter().all(|pid| look(*pid).unwrap().zombie)));
+        // Last, so that a failure until here leaves nobody behind.
+        let living = (0..20).map(|_| start(&["sleep", "60000"]));
+        let all: BTreeSet<_> = living.chain(dead.iter().copied()).collect();
+        assert!(comes(|| {
+            let before = LOOKS.get();
+            let any = end_children(|pid| all.contains(&pid));
+            let looks = LOOKS.get() - before;
+            assert!(looks <= 2, "{looks} looks for {} children", all.len());
+            !any
+        }));
+        let host = i32::try_from(std::process::id()).unwrap();
+        let left = |pid: &&i32| look(**pid).is_some_and(|process| process.parent == host);
+        assert_eq!(all.iter().filter(left).count(), 0);
+    }
 
     #[test]
     fn stat_line_with_a_hostile_name() {
