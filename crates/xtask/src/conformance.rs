@@ -58,7 +58,7 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("attest", "bins/attest"),
     ("attest-plugin-host", "docs/protocols/attest-plugin-1.md"),
     ("agent-plugin", "crates/agent-plugin"),
-    ("plugin-archive", "crates/plugin-archive"),
+    ("plugin-archive", "docs/reference/plugin-archive.md"),
     ("backplane-client", "crates/backplane-client"),
 ];
 
