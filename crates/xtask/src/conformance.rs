@@ -58,7 +58,7 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("attest", "bins/attest"),
     ("attest-plugin-host", "docs/protocols/attest-plugin-1.md"),
     ("agent-plugin", "crates/agent-plugin"),
-    ("plugin-archive", "docs/reference/plugin-archive.md"),
+    ("plugin-archive", "crates/plugin-archive"),
     ("backplane-client", "crates/backplane-client"),
 ];
 
