@@ -1,5 +1,6 @@
 //! Texts of a receipt for people: every character visible, and no more than anybody reads.
 
+use bounded::text::head;
 use cli_shell::visible;
 
 /// Longest text that is shown, in bytes. `--format json` has all of it.
@@ -7,11 +8,11 @@ pub(crate) const LONGEST: usize = 4096;
 
 /// Returns the text, or its start and how much is missing.
 pub(crate) fn shown(text: &str) -> String {
-    let (head, rest) = text.split_at(boundary(text, LONGEST));
-    match rest.len() {
-        0 => visible(head),
-        1 => format!("{} [1 more byte]", visible(head)),
-        more => format!("{} [{more} more bytes]", visible(head)),
+    let start = head(text, LONGEST);
+    match text.len() - start.len() {
+        0 => visible(start),
+        1 => format!("{} [1 more byte]", visible(start)),
+        more => format!("{} [{more} more bytes]", visible(start)),
     }
 }
 
@@ -24,20 +25,12 @@ pub(crate) fn shown_apart(a: &str, b: &str) -> (String, String) {
         return (shown(a), shown(b));
     }
     // Up to there both have the same bytes, so that a boundary of one is one of the other.
-    let start = boundary(a, same - BEFORE);
+    let start = head(a, same - BEFORE).len();
     let tail = |text: &str| {
         let tail = text.get(start..).unwrap_or_default();
         format!("[{start} bytes as there] {}", shown(tail))
     };
     (tail(a), tail(b))
-}
-
-fn boundary(text: &str, at: usize) -> usize {
-    if at >= text.len() {
-        return text.len();
-    }
-    let boundaries = (0..=at).rev().find(|at| text.is_char_boundary(*at));
-    boundaries.unwrap_or_default()
 }
 
 #[cfg(test)]

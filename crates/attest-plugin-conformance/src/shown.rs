@@ -1,6 +1,6 @@
 //! Foreign bytes made fit for one line of a report: escaped, and cut where they are long.
 
-use bounded::text::{visible, visible_bytes};
+use bounded::text::{tail_bytes, visible, visible_bytes, with_causes};
 
 /// How many bytes of an output a reason quotes.
 const HEAD: usize = 200;
@@ -22,9 +22,8 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
 /// Returns the end of standard error on one line, or nothing if it is blank.
 pub(crate) fn tail(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.trim_ascii();
-    let from = bytes.len().saturating_sub(TAIL);
-    let text = visible_bytes(bytes.get(from..).unwrap_or_default());
-    let cut = if from > 0 { "…" } else { "" };
+    let text = visible_bytes(tail_bytes(bytes, TAIL));
+    let cut = if bytes.len() > TAIL { "…" } else { "" };
     (!bytes.is_empty()).then(|| format!("{cut}{text}"))
 }
 
@@ -37,14 +36,7 @@ pub(crate) fn text(text: &str) -> String {
 
 /// Writes an error and its causes on one line.
 pub(crate) fn explain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    visible(&text)
+    visible(&with_causes(error))
 }
 
 #[cfg(test)]
@@ -62,6 +54,12 @@ mod tests {
         assert_eq!(
             tail(&[b'x'; TAIL + 1]).unwrap(),
             format!("…{}", "x".repeat(TAIL))
+        );
+        // A character that the cut splits is left out, not shown as its last byte.
+        let split = format!("{}x", "ü".repeat(TAIL));
+        assert_eq!(
+            tail(split.as_bytes()).unwrap(),
+            format!("…{}x", "ü".repeat(TAIL / 2 - 1))
         );
         assert_eq!(text("ü\u{202e}"), "ü\\u{202e}");
         assert!(text(&"ü".repeat(HEAD + 1)).ends_with('…'));

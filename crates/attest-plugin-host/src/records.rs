@@ -10,7 +10,7 @@
 
 use attest_plugin_protocol::{Annotation, Announcement, Decision, MAJOR, Verdict};
 use attest_receipt::receipt::{self, PluginRecord};
-use bounded::text::visible;
+use bounded::text::{head, visible};
 
 use crate::declare::Declared;
 
@@ -110,11 +110,7 @@ pub(crate) fn short(reason: &str) -> String {
     const MORE: &str = "…";
     let mut text = visible(reason);
     if text.len() > REASON_BYTES {
-        let end = (0..=REASON_BYTES - MORE.len())
-            .rev()
-            .find(|end| text.is_char_boundary(*end))
-            .unwrap_or(0);
-        text.truncate(end);
+        text.truncate(head(&text, REASON_BYTES - MORE.len()).len());
         text.push_str(MORE);
     }
     if text.is_empty() {

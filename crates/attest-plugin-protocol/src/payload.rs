@@ -162,7 +162,6 @@ impl StepOutput {
 /// Returns the last 64 KiB of a text, cut at a character, and whether anything was cut.
 #[must_use]
 pub fn tail(text: &str) -> (&str, bool) {
-    let from = text.len().saturating_sub(OUTPUT_BYTES);
-    let cut = (from..text.len()).find_map(|at| text.get(at..));
-    (cut.unwrap_or_default(), from > 0)
+    let end = bounded::text::tail(text, OUTPUT_BYTES);
+    (end, end.len() < text.len())
 }

@@ -27,9 +27,7 @@ fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end));
-    let start = text.get(..end.unwrap_or_default()).unwrap_or_default();
-    format!("{start}…")
+    format!("{}…", bounded::text::head(text, limit))
 }
 
 #[cfg(test)]

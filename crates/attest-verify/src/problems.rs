@@ -41,11 +41,7 @@ pub(crate) fn short(name: &str) -> String {
     if name.len() <= NAME {
         return name.to_owned();
     }
-    let end = (0..=NAME)
-        .rev()
-        .find(|at| name.is_char_boundary(*at))
-        .unwrap_or_default();
-    format!("{}…", name.get(..end).unwrap_or_default())
+    format!("{}…", bounded::text::head(name, NAME))
 }
 
 #[cfg(test)]

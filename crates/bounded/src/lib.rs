@@ -20,6 +20,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz_entry;
 mod hex;
+mod lines;
 mod names;
 mod prose;
 pub mod text;
@@ -30,6 +31,7 @@ pub use branch::BranchName;
 pub use duration::GoDuration;
 pub use error::BoundError;
 pub use hex::{GitSha, Hex32};
+pub use lines::{LineTooLong, Lines};
 pub use names::{ConfigId, EnvName};
 pub use prose::{BoundedText, CommitSubject, ReportText};
 

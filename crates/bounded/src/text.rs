@@ -1,5 +1,6 @@
 //! Character classes, and foreign text made safe to show.
 
+use std::error::Error;
 use std::fmt::Write as _;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
@@ -57,6 +58,43 @@ pub fn visible_json(text: &str) -> String {
     out
 }
 
+/// Returns the longest beginning of at most so many bytes that splits no character.
+pub fn head(text: &str, bytes: usize) -> &str {
+    let end = bytes.min(text.len());
+    let whole = (0..=end).rev().find_map(|end| text.get(..end));
+    whole.unwrap_or_default()
+}
+
+/// Returns the longest end of at most so many bytes that splits no character.
+pub fn tail(text: &str, bytes: usize) -> &str {
+    let from = text.len().saturating_sub(bytes);
+    let whole = (from..=text.len()).find_map(|from| text.get(from..));
+    whole.unwrap_or_default()
+}
+
+/// Does the same as [`tail`] for bytes: the rest of a character that the cut split is left out.
+pub fn tail_bytes(bytes: &[u8], most: usize) -> &[u8] {
+    let from = bytes.len().saturating_sub(most);
+    let end = bytes.get(from..).unwrap_or_default();
+    if from == 0 {
+        return end;
+    }
+    // A character has at most three bytes after its first.
+    let split = end.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80);
+    end.get(split.count()..).unwrap_or_default()
+}
+
+/// Writes an error and its causes on one line: `cannot start: no such file`.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _infallible = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
 fn shown(text: &str, keep: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -86,6 +124,7 @@ fn is_control_or_format(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BoundError;
 
     #[test]
     fn what_hides_becomes_visible() {
@@ -106,6 +145,41 @@ mod tests {
         );
         assert_eq!(visible_json("\"\u{e0041}\""), r#""\udb40\udc41""#);
     }
+
+    #[test]
+    fn no_cut_splits_a_character() {
+        for (bytes, start, end) in [
+            (0, "", ""),
+            (1, "", "b"),
+            (2, "", "b"),
+            (3, "€", "b"),
+            (4, "€", "€b"),
+            (5, "€", "€b"),
+            (7, "€€b", "€€b"),
+            (9, "€€b", "€€b"),
+        ] {
+            assert_eq!(head("€€b", bytes), start, "{bytes}");
+            assert_eq!(tail("€€b", bytes), end, "{bytes}");
+            assert_eq!(tail_bytes("€€b".as_bytes(), bytes), end.as_bytes());
+        }
+        // What is whole stays, and what is no character is not taken for the rest of one.
+        assert_eq!(tail_bytes(b"\x80\x80", 2), b"\x80\x80");
+        assert_eq!(tail_bytes(&[0x80; 9], 8), [0x80; 5]);
+        assert_eq!(head("", 4), "");
+    }
+
+    #[test]
+    fn causes_follow_their_error() {
+        let cause = std::io::Error::other("no such file");
+        assert_eq!(with_causes(&std::io::Error::other(cause)), "no such file");
+        assert_eq!(with_causes(&Outer(BoundError::Untrimmed)), {
+            "outer: must not start or end with white space"
+        });
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] BoundError);
 
     #[test]
     fn classes_are_control_format_and_separators() {

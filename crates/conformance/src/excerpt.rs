@@ -1,6 +1,6 @@
 //! Foreign bytes made fit for one line of a report: escaped, and cut where they are long.
 
-use bounded::text::visible;
+use bounded::text::{tail_bytes, visible};
 
 /// How many bytes of an output a reason quotes.
 const HEAD: usize = 240;
@@ -25,21 +25,8 @@ pub(crate) fn tail(bytes: &[u8]) -> Option<String> {
     if bytes.is_empty() {
         return None;
     }
-    match bytes.len().checked_sub(TAIL) {
-        None | Some(0) => Some(one_line(bytes)),
-        Some(cut) => {
-            // Continuation bytes of a character that was cut in two say nothing.
-            let rest = bytes.get(cut..).unwrap_or_default();
-            let start = rest
-                .iter()
-                .position(|byte| byte & 0xc0 != 0x80)
-                .unwrap_or_default();
-            Some(format!(
-                "…{}",
-                one_line(rest.get(start..).unwrap_or_default())
-            ))
-        }
-    }
+    let cut = if bytes.len() > TAIL { "…" } else { "" };
+    Some(format!("{cut}{}", one_line(tail_bytes(bytes, TAIL))))
 }
 
 /// Brings a message of ours, which may quote a file's name, onto one line.

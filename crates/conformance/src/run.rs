@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use bounded::text::with_causes;
 use cli_shell::clock;
 use tokio::sync::{OnceCell, RwLock};
 
@@ -152,12 +153,5 @@ impl Runner {
 
 /// Writes an error and its causes on one line.
 pub(crate) fn explain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    excerpt::message(&text)
+    excerpt::message(&with_causes(error))
 }

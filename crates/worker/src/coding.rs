@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bounded::text::with_causes;
 use bounded::{CommitSubject, GitSha, ReportText};
 use forge_domain::{
     AgentReport, Author, Completion, EvidenceRecord, ExecutionLimits, Reason, Stage, WorkerFailure,
@@ -22,7 +23,6 @@ use crate::checks::{CheckBench, Verdict, run_checks};
 use crate::evidence::Recorder;
 use crate::execution::{CleanUp, Control, Execution, Task};
 use crate::place::Place;
-use crate::plugin::chain;
 use crate::runner::Bench;
 use crate::runtime_dir::RuntimeDir;
 
@@ -130,7 +130,7 @@ impl Step {
     }
 
     fn error(&self, error: &dyn std::error::Error) -> Failure {
-        self.failed(self.reason, chain(error))
+        self.failed(self.reason, with_causes(error))
     }
 }
 
@@ -321,7 +321,7 @@ fn unusable_base(step: &Step, error: &GitError) -> Failure {
             result: WorkerFailure::InvalidTask,
             reason: None,
             took: Duration::ZERO,
-            detail: chain(error),
+            detail: with_causes(error),
         }
     } else {
         step.error(error)
@@ -381,7 +381,7 @@ impl CleanUp for Removal {
             let since = Instant::now();
             let detail = match timeout(limit, bench.removals.put_aside(place)).await {
                 Ok(Ok(())) => return None,
-                Ok(Err(error)) => chain(&error),
+                Ok(Err(error)) => with_causes(&error),
                 Err(_) => format!("not done within {limit:?}"),
             };
             tracing::warn!(%detail, "clean-up failed, the next start of the Worker sweeps");

@@ -8,6 +8,7 @@ mod masked;
 use std::path::Path;
 use std::sync::Arc;
 
+use bounded::text::with_causes;
 use forge_domain::Reason;
 use forge_plugin_host::{PluginCommand, RunError, RunLimits};
 use forge_plugin_protocol::{Capability, Operation, Outcome};
@@ -133,7 +134,7 @@ fn offer(plugin: &PluginEntry, operation: &Operation) -> Vec<Capability> {
 fn failure(plugin: &PluginEntry, error: RunError) -> PluginFailure {
     let (reason, detail) = match error {
         RunError::Invalid(cause) => (Reason::PluginFailed, cause.to_string()),
-        RunError::Start(cause) => (Reason::PluginStartFailed, chain(&cause)),
+        RunError::Start(cause) => (Reason::PluginStartFailed, with_causes(&cause)),
         error @ RunError::Reported { .. } => (Reason::PluginReportedFailure, error.to_string()),
         RunError::Cancelled => (Reason::PluginProtocolFailed, error.to_string()),
         RunError::Protocol {
@@ -156,18 +157,6 @@ fn failure(plugin: &PluginEntry, error: RunError) -> PluginFailure {
         }
     };
     PluginFailure { reason, detail }
-}
-
-/// An error and its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bounded::text::with_causes;
 use git_workspace::{Base, Git};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::place::Place;
-use crate::plugin::chain;
 use crate::removals::Removals;
 use crate::runner::Bench;
 
@@ -97,7 +97,7 @@ impl ReadyWorkspaces {
         match settled {
             Ok(()) => Some(place),
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "a workspace made ahead is of no use");
+                tracing::warn!(error = %with_causes(&error), "a workspace made ahead is of no use");
                 removals.later(place).await;
                 None
             }
@@ -134,7 +134,7 @@ impl ReadyWorkspaces {
                 }
                 let made = Place::make(&bench.git, &bench.host, &base)
                     .await
-                    .map_err(|error| tracing::warn!(error = %chain(&error), "cannot make a workspace ahead"))
+                    .map_err(|error| tracing::warn!(error = %with_causes(&error), "cannot make a workspace ahead"))
                     .ok();
                 if let Some(unwanted) = bench.ready.put(&base, made, 1) {
                     bench.removals.later(unwanted).await;

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bounded::text::with_causes;
 use git_workspace::GitError;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::place::Place;
-use crate::plugin::chain;
 
 /// How many places may wait for their removal; a job that ends then removes its own.
 const WAITING: usize = 16;
@@ -53,7 +53,7 @@ impl Removals {
                 && let Err(error) = place.remove().await
             {
                 tracing::warn!(
-                    error = %chain(&error),
+                    error = %with_causes(&error),
                     "cannot remove the folders of a job, the next start of the Worker sweeps"
                 );
             }
@@ -65,7 +65,7 @@ impl Removals {
     /// As [`put_aside`](Self::put_aside), where nobody is left to tell but the log.
     pub(crate) async fn later(&self, place: Place) {
         if let Err(error) = self.put_aside(place).await {
-            tracing::warn!(error = %chain(&error), "cannot remove a workspace");
+            tracing::warn!(error = %with_causes(&error), "cannot remove a workspace");
         }
     }
 

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bounded::text::with_causes;
 use forge_domain::{SlotId, WorkerId};
 use safe_fs::{
     LockGuard, SafeFsError, lock_exclusive, private_dir, read_private_bounded, write_atomic,
@@ -14,7 +15,6 @@ use safe_fs::{
 
 use crate::WorkerError;
 use crate::kept::{Kept, MAX_KEPT_BYTES};
-use crate::plugin::chain;
 
 const LOCK_NAME: &str = ".forge-worker.lock";
 const RESULTS: &str = "results";
@@ -106,7 +106,7 @@ impl Results {
         let write = move || write_atomic(&path, &kept.encode(), 0o600);
         let error = match tokio::task::spawn_blocking(write).await {
             Ok(Ok(())) => return true,
-            Ok(Err(error)) => chain(&error),
+            Ok(Err(error)) => with_causes(&error),
             Err(error) => error.to_string(),
         };
         tracing::error!(
@@ -191,7 +191,7 @@ fn file_name(slot: &SlotId) -> String {
 }
 
 fn read(path: &Path, worker: &WorkerId, slots: u16) -> Result<Kept, String> {
-    let bytes = read_private_bounded(path, MAX_KEPT_BYTES).map_err(|error| chain(&error))?;
+    let bytes = read_private_bounded(path, MAX_KEPT_BYTES).map_err(|error| with_causes(&error))?;
     let kept = Kept::decode(&bytes).map_err(|error| error.to_string())?;
     let slot = &kept.slot;
     if path.file_name().and_then(|name| name.to_str()) != Some(&file_name(slot)) {

@@ -120,10 +120,8 @@ fn unmarked(text: &str) -> (u64, &str) {
 
 /// Keeps the last whole characters that fit; tells how many bytes did not.
 fn tail(text: &str, limit: usize) -> (usize, &str) {
-    let from = text.len().saturating_sub(limit);
-    let from = (from..text.len()).find(|at| text.is_char_boundary(*at));
-    let from = from.unwrap_or(text.len());
-    (from, text.get(from..).unwrap_or_default())
+    let end = bounded::text::tail(text, limit);
+    (text.len() - end.len(), end)
 }
 
 /// Cuts outputs until all of them together take at most so many bytes in a receipt; the first ones

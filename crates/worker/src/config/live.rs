@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bounded::EnvName;
+use bounded::text::with_causes;
 use cli_shell::Secret;
 use forge_domain::RepositoryId;
 
 use super::paths::overlap;
 use super::{HostPath, TokenSource, WorkerConfig};
 use crate::WorkerError;
-use crate::plugin::chain;
 
 /// Where results are kept if the file does not say: on the disk of the workspaces, which this
 /// Worker owns, and not among them.
@@ -140,7 +140,7 @@ fn state_dir(configured: Option<&HostPath>, worktree_root: &Path) -> Result<Path
         Err(error) => Err(WorkerError::Path {
             field: FIELD.to_owned(),
             path,
-            problem: format!("cannot hold results: {}", chain(&error)),
+            problem: format!("cannot hold results: {}", with_causes(&error)),
         }),
     }
 }
