@@ -1,7 +1,6 @@
 //! The report: a line for people or a record for programs per scenario, and a JUnit document.
 
-use std::time::Duration;
-
+use cli_shell::junit;
 use serde::Serialize;
 
 use crate::stage::{Status, Verdict};
@@ -62,26 +61,8 @@ impl Report {
     /// Writes all verdicts as one JUnit document. A warning is a case that passed and says so.
     #[must_use]
     pub fn junit(&self) -> String {
-        let Totals {
-            passed,
-            failed,
-            skipped,
-            warned,
-        } = self.totals;
-        let time: Duration = self.verdicts.iter().map(|verdict| verdict.duration).sum();
-        let counts = format!(
-            r#"tests="{}" failures="{failed}" errors="0" skipped="{skipped}" time="{}""#,
-            passed + failed + skipped + warned,
-            seconds(time)
-        );
-        let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"attest plugins conformance\" {counts}>\n"
-        );
-        for verdict in &self.verdicts {
-            xml.push_str(&case(verdict));
-        }
-        xml.push_str("  </testsuite>\n</testsuites>\n");
-        xml
+        let cases: Vec<_> = self.verdicts.iter().map(Verdict::case).collect();
+        junit::document("attest plugins conformance", &cases)
     }
 }
 
@@ -115,45 +96,27 @@ impl Verdict {
             reason: self.reason.as_deref(),
         }
     }
-}
 
-fn case(verdict: &Verdict) -> String {
-    let case = format!(
-        r#"    <testcase classname="attest-plugin-1" name="{}" time="{}""#,
-        verdict.name,
-        seconds(verdict.duration)
-    );
-    let reason = escaped(verdict.reason.as_deref().unwrap_or_default());
-    let inner = match verdict.status {
-        Status::Pass => return format!("{case}/>\n"),
-        Status::Warn => format!("<system-out>warning: {reason}</system-out>"),
-        Status::Fail => format!("<failure message=\"{reason}\"/>"),
-        Status::Skip => format!("<skipped message=\"{reason}\"/>"),
-    };
-    format!("{case}>\n      {inner}\n    </testcase>\n")
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{:.3}", duration.as_secs_f64())
-}
-
-/// Reasons have no control characters, so these are all that XML cannot have in text or attributes.
-fn escaped(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '&' => "&amp;".to_owned(),
-            '<' => "&lt;".to_owned(),
-            '>' => "&gt;".to_owned(),
-            '"' => "&quot;".to_owned(),
-            // XML 1.0 has no place for them, in any spelling.
-            '\u{fffe}' | '\u{ffff}' => "?".to_owned(),
-            c => c.to_string(),
-        })
-        .collect()
+    fn case(&self) -> junit::Case<'_> {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        junit::Case {
+            class: "attest-plugin-1",
+            name: self.name,
+            duration: self.duration,
+            outcome: match self.status {
+                Status::Pass => junit::Outcome::Passed,
+                Status::Warn => junit::Outcome::Warned(reason),
+                Status::Fail => junit::Outcome::Failed(reason),
+                Status::Skip => junit::Outcome::Skipped(reason),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn report() -> Report {

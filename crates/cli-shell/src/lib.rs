@@ -16,6 +16,7 @@ mod error;
 pub mod exit;
 mod finding;
 pub mod generate;
+pub mod junit;
 pub mod layout;
 pub mod logging;
 mod options;

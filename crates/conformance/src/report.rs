@@ -3,8 +3,7 @@
 //! People and programs get each verdict as it comes; a JUnit document carries its totals at the
 //! top, so it is written at the end.
 
-use std::time::Duration;
-
+use cli_shell::junit;
 use serde::Serialize;
 
 use crate::Operation;
@@ -101,43 +100,9 @@ impl Report {
     }
 
     fn junit(&self) -> String {
-        let Totals {
-            passed,
-            failed,
-            skipped,
-        } = self.totals;
-        let time: Duration = self.kept.iter().map(|verdict| verdict.duration).sum();
-        let counts = format!(
-            r#"tests="{}" failures="{failed}" errors="0" skipped="{skipped}" time="{}""#,
-            passed + failed + skipped,
-            seconds(time)
-        );
-        let mut xml =
-            format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n");
-        xml.push_str(&format!(
-            "  <testsuite name=\"forge-plugin-conformance\" {counts}>\n"
-        ));
-        for verdict in &self.kept {
-            let case = format!(
-                r#"    <testcase classname="plugin-v1.{}" name="{}" time="{}""#,
-                self.operation,
-                verdict.name,
-                seconds(verdict.duration)
-            );
-            let reason = attribute(verdict.reason.as_deref().unwrap_or_default());
-            xml.push_str(&case);
-            xml.push_str(&match verdict.status {
-                Status::Pass => "/>\n".to_owned(),
-                Status::Fail => {
-                    format!(">\n      <failure message=\"{reason}\"/>\n    </testcase>\n")
-                }
-                Status::Skip => {
-                    format!(">\n      <skipped message=\"{reason}\"/>\n    </testcase>\n")
-                }
-            });
-        }
-        xml.push_str("  </testsuite>\n</testsuites>\n");
-        xml
+        let class = format!("plugin-v1.{}", self.operation);
+        let cases: Vec<_> = self.kept.iter().map(|one| case(one, &class)).collect();
+        junit::document("forge-plugin-conformance", &cases)
     }
 }
 
@@ -173,22 +138,24 @@ fn record(value: &impl Serialize) -> String {
         .unwrap_or_default()
 }
 
-fn seconds(duration: Duration) -> String {
-    format!("{:.3}", duration.as_secs_f64())
-}
-
-/// Escapes an attribute's value. Reasons hold no control characters; what else XML cannot carry
-/// is replaced.
-fn attribute(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+fn case<'a>(verdict: &'a Verdict, class: &'a str) -> junit::Case<'a> {
+    let reason = verdict.reason.as_deref().unwrap_or_default();
+    junit::Case {
+        class,
+        name: verdict.name,
+        duration: verdict.duration,
+        outcome: match verdict.status {
+            Status::Pass => junit::Outcome::Passed,
+            Status::Fail => junit::Outcome::Failed(reason),
+            Status::Skip => junit::Outcome::Skipped(reason),
+        },
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn report(format: ReportFormat) -> String {
