@@ -266,3 +266,15 @@ fn an_annotation_and_a_reason_are_shown_as_text_that_is_safe() {
         assert_eq!(text.matches("  plugin: ").count(), 3, "{text}");
     }
 }
+
+#[test]
+fn an_input_that_a_plugin_changed_is_not_laid_to_the_step_alone() {
+    for way in BOTH {
+        let meddler = Plugin::new("meddler", &["step.pre"])
+            .body("on_request() { echo more >> \"$ATTEST_WORKSPACE/in\"; verdict allow; }");
+        let ran = way.run(&bed(&[meddler]), &[]);
+        assert_ne!(ran.code, 0);
+        let hint = "a plugin that was asked before the step may have changed them as well";
+        assert!(ran.err.contains(hint), "{way:?}: {}", ran.err);
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use attest_receipt::receipt::{Decision, PluginRecord};
+use bounded::text::head;
 use serde::{Serialize, Serializer};
 use strict_json::Json;
 
@@ -142,7 +143,10 @@ impl PluginReport {
         !self.differs.is_empty()
     }
 
-    pub(super) fn tell(&self, lines: &mut Vec<String>) {
+    /// Returns what is to be said of it as lines for people; none if it answered both alike.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         let start = format!("reproducibility: plugin {}", self.name);
         if let Some(reason) = &self.reason {
             let how = match reason.as_str() {
@@ -159,6 +163,7 @@ impl PluginReport {
                 _ => format!("{start} {told}"),
             });
         }
+        lines
     }
 }
 
@@ -187,8 +192,7 @@ fn differences(a: &PluginRecord, b: &PluginRecord, secrets: &Secrets) -> Vec<Plu
 fn shortened(pointer: &str, secrets: &Secrets) -> String {
     let mut pointer = secrets.replace(pointer);
     if pointer.len() > POINTER {
-        let end = (0..=POINTER).rev().find(|at| pointer.is_char_boundary(*at));
-        pointer.truncate(end.unwrap_or_default());
+        pointer.truncate(head(&pointer, POINTER).len());
         pointer.push('…');
     }
     pointer

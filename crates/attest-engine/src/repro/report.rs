@@ -83,11 +83,7 @@ impl Report {
     /// comparison, and why, and who answered the two builds differently.
     #[must_use]
     pub fn plugin_lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for plugin in &self.plugins {
-            plugin.tell(&mut lines);
-        }
-        lines
+        self.plugins.iter().flat_map(PluginReport::lines).collect()
     }
 
     /// Returns which steps differ, and in what, as lines for people; none if none does.

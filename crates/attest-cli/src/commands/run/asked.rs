@@ -82,6 +82,12 @@ impl<'a> Asked<'a> {
         Ok(done)
     }
 
+    /// Says that what changed while a step ran may be the work of a plugin.
+    pub(super) fn suspects(&self) -> Option<&'static str> {
+        const ALSO: &str = "a plugin that was asked before the step may have changed them as well";
+        (!self.plugins.plugins.is_empty()).then_some(ALSO)
+    }
+
     /// Returns why the log lacks lines, if it does.
     pub(super) fn lost(&self) -> Option<CliError> {
         self.log.get()?.lost()

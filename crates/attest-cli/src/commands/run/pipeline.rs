@@ -15,7 +15,7 @@ use attest_engine::repro::{self, Report, ReproError};
 use attest_engine::run::{self, Environment, Execution, Place, RunError, RunOptions, Skipped};
 use attest_receipt::receipt::{Receipt, StepResult};
 use attest_receipt::time::Time;
-use cli_shell::{CliError, Format, Ui, exit, visible, visible_bytes};
+use cli_shell::{CliError, Format, Ui, exit, visible_bytes};
 use keys::KeysError;
 use process_tree::Wrapper;
 use safe_fs::SafeFsError;
@@ -91,7 +91,8 @@ pub(super) fn secrets(arguments: &Run) -> Secrets {
 
 fn build(ui: &Ui, options: &RunOptions<'_>, asked: &Asked<'_>) -> Result<ExitCode, CliError> {
     let outcome = watched(ui, options, asked, async |seen, hooks| {
-        run::pipeline(options, seen, hooks).await.map_err(failed)
+        let built = run::pipeline(options, seen, hooks).await;
+        built.map_err(|error| suspected(error, asked))
     })?;
     let path = outcome.path.as_deref();
     let stop = hiding(options, outcome.stopped.as_ref());
@@ -107,7 +108,7 @@ fn check(ui: &Ui, options: &RunOptions<'_>, asked: &Asked<'_>) -> Result<ExitCod
     let outcome = watched(ui, options, asked, async |seen, hooks| {
         let checked = repro::check(options, seen, hooks).await;
         checked.map_err(|error| match error {
-            ReproError::Run(error) => failed(error),
+            ReproError::Run(error) => suspected(error, asked),
             error => CliError::operation(error),
         })
     })?;
@@ -121,6 +122,19 @@ fn check(ui: &Ui, options: &RunOptions<'_>, asked: &Asked<'_>) -> Result<ExitCod
     stopped(ui, stop);
     compared(ui, &outcome.report, stop.is_some());
     Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// Says why a run failed, and who else than a step may have changed its inputs.
+fn suspected(error: RunError, asked: &Asked<'_>) -> CliError {
+    let suspects = match &error {
+        RunError::InputsChanged { .. } => asked.suspects(),
+        _ => None,
+    };
+    let error = failed(error);
+    match suspects {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }
 
 /// Does the work of a run, watched, with the plugins there to be asked.
@@ -167,23 +181,19 @@ fn compared(ui: &Ui, report: &Report, stopped: bool) {
     if !differs.is_empty() && !halved {
         ui.error(&CliError::no(differs.join("\n")));
     }
-    let excluded = |line: &String| {
-        let mut left_out = report.plugins.iter().filter(|plugin| !plugin.compared);
-        left_out.any(|one| line.starts_with(&format!("reproducibility: plugin {} ", one.name)))
-    };
-    let (excluded, differing): (Vec<_>, Vec<_>) =
-        report.plugin_lines().into_iter().partition(excluded);
-    for line in excluded {
-        ui.status(visible(&line));
+    let (differing, alike): (Vec<_>, Vec<_>) =
+        report.plugins.iter().partition(|one| one.has_differences());
+    for line in alike.iter().flat_map(|plugin| plugin.lines()) {
+        ui.status(line);
     }
     if !differing.is_empty() {
-        let plugins = report.plugins.iter().filter(|one| one.has_differences());
-        let first = format!(
+        let mut lines = vec![format!(
             "reproducibility check failed: {} plugin(s) answered the two builds differently",
-            plugins.count()
-        );
+            differing.len()
+        )];
         // Each of them is a line of its own, without a label in front.
-        ui.error(&CliError::no(format!("{first}\n{}", differing.join("\n"))));
+        lines.extend(differing.iter().flat_map(|plugin| plugin.lines()));
+        ui.error(&CliError::no(lines.join("\n")));
     }
     if report.verified {
         let (runs, steps) = (report.runs, report.steps.len());

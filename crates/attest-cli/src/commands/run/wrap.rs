@@ -91,7 +91,11 @@ pub(super) fn run(arguments: &Run, ui: &Ui, secrets: &Secrets) -> Result<ExitCod
         let error = error.messages().join(": ");
         outcome.failure = Some(RunError::Unstamped(error.into()).into());
     }
+    let inputs_changed = matches!(outcome.failure, Some(Failure::InputsChanged(_)));
     let code = tell(ui, report, outcome, secrets, start)?;
+    if let (true, Some(hint)) = (inputs_changed, asked.suspects()) {
+        ui.hint(hint);
+    }
     match asked.lost() {
         Some(error) if code == ExitCode::SUCCESS => Err(error),
         Some(error) => {

@@ -129,7 +129,7 @@ fn lines(
     let mut lines = Vec::new();
     for report in judged.compare(&Secrets::default()) {
         assert_eq!(report.compared, report.reason.is_none());
-        report.tell(&mut lines);
+        lines.extend(report.lines());
     }
     lines
 }
