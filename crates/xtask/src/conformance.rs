@@ -57,7 +57,7 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("strict conformance", "crates/conformance/src/strict"),
     ("attest", "bins/attest"),
     ("attest-plugin-host", "docs/protocols/attest-plugin-1.md"),
-    ("agent-plugin", "crates/agent-plugin"),
+    ("agent-plugin", "docs/reference/plugin-package.md"),
     ("plugin-archive", "docs/reference/plugin-archive.md"),
     ("backplane-client", "crates/backplane-client"),
 ];
