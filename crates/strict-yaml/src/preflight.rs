@@ -1,9 +1,12 @@
 //! What is judged on the bytes alone, before a reader sees them.
 
-use super::YamlError;
+use crate::YamlError;
 
 /// Checks what holds for YAML and JSON alike and returns the text.
-pub(super) fn text(bytes: &[u8], limit: usize) -> Result<&str, YamlError> {
+///
+/// # Errors
+/// Too many bytes, another encoding than UTF-8, a byte order mark, a carriage return.
+pub fn text(bytes: &[u8], limit: usize) -> Result<&str, YamlError> {
     if bytes.len() > limit {
         return Err(YamlError::TooLong {
             limit,
@@ -31,7 +34,7 @@ pub(super) fn text(bytes: &[u8], limit: usize) -> Result<&str, YamlError> {
 
 /// Checks the characters of a YAML document, where an escape is needed for what does not print,
 /// and its first line with content, which is where directives stand.
-pub(super) fn yaml(text: &str) -> Result<(), YamlError> {
+pub(crate) fn yaml(text: &str) -> Result<(), YamlError> {
     if let Some((position, c)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
         let reason = format!("the character U+{:04X} is not allowed", u32::from(c));
         return Err(YamlError::refused(
@@ -62,7 +65,7 @@ fn is_allowed(c: char) -> bool {
 }
 
 /// Returns the line of a byte, from 1.
-pub(super) fn line_at(bytes: &[u8], position: usize) -> usize {
+pub fn line_at(bytes: &[u8], position: usize) -> usize {
     let before = bytes.get(..position).unwrap_or(bytes);
     1 + before.iter().filter(|byte| **byte == b'\n').count()
 }

@@ -9,17 +9,17 @@ use std::borrow::Cow;
 
 use libyaml_safer::Mark;
 
-use super::YamlError;
+use crate::YamlError;
 
 /// A text without the two faults' causes.
-pub(super) struct Fed<'a> {
+pub(crate) struct Fed<'a> {
     text: Cow<'a, str>,
     stand_in: Option<char>,
     added_break: bool,
 }
 
 impl<'a> Fed<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Self, YamlError> {
+    pub(crate) fn new(text: &'a str) -> Result<Self, YamlError> {
         let added_break = !text.is_empty() && !text.ends_with(is_break);
         let stand_in = match text.contains('!') {
             true => Some(unused(text)?),
@@ -39,12 +39,12 @@ impl<'a> Fed<'a> {
         })
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
     /// Returns a scalar as the document has it.
-    pub(super) fn original(
+    pub(crate) fn original(
         &self,
         text: String,
         plain: bool,
@@ -60,7 +60,7 @@ impl<'a> Fed<'a> {
     }
 
     /// Takes the added line break out of a block scalar that reaches the end of the text.
-    pub(super) fn without_added_break(
+    pub(crate) fn without_added_break(
         &self,
         mut text: String,
         start: Mark,

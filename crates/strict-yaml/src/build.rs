@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::json::too_many;
-use super::{MAX_VALUES, Node, Value, YamlError};
+use crate::{MAX_VALUES, Node, Value, YamlError, too_many};
 
 /// Longest foreign text that a message repeats, in characters.
 const SHOWN: usize = 64;
 
 /// A tree in the making.
-pub(super) struct Builder {
+pub(crate) struct Builder {
     open: Vec<Open>,
     depth: usize,
     values: usize,
@@ -32,7 +31,7 @@ enum Open {
 }
 
 impl Builder {
-    pub(super) fn new(depth: usize) -> Self {
+    pub(crate) fn new(depth: usize) -> Self {
         Self {
             open: Vec::new(),
             depth,
@@ -41,7 +40,7 @@ impl Builder {
         }
     }
 
-    pub(super) fn scalar(
+    pub(crate) fn scalar(
         &mut self,
         text: String,
         plain: bool,
@@ -66,7 +65,7 @@ impl Builder {
         })
     }
 
-    pub(super) fn sequence(&mut self, line: usize) -> Result<(), YamlError> {
+    pub(crate) fn sequence(&mut self, line: usize) -> Result<(), YamlError> {
         self.push(
             Open::Sequence {
                 line,
@@ -76,7 +75,7 @@ impl Builder {
         )
     }
 
-    pub(super) fn mapping(&mut self, line: usize) -> Result<(), YamlError> {
+    pub(crate) fn mapping(&mut self, line: usize) -> Result<(), YamlError> {
         self.push(
             Open::Mapping {
                 line,
@@ -101,7 +100,7 @@ impl Builder {
     }
 
     /// Closes the innermost collection.
-    pub(super) fn end(&mut self) -> Result<(), YamlError> {
+    pub(crate) fn end(&mut self) -> Result<(), YamlError> {
         let node = match self.open.pop() {
             None => return Err(YamlError::refused(1, "an end without a start")),
             Some(Open::Sequence { line, items }) => Node {
@@ -132,7 +131,7 @@ impl Builder {
     }
 
     /// Returns the whole tree; `None` if no value was seen.
-    pub(super) fn finish(self) -> Option<Node> {
+    pub(crate) fn finish(self) -> Option<Node> {
         self.root
     }
 }
@@ -146,12 +145,12 @@ fn check_key(text: &str, plain: bool, line: usize) -> Result<(), YamlError> {
 }
 
 /// The original's words for a key that occurs twice.
-pub(super) fn duplicate(key: &str) -> String {
+pub fn duplicate(key: &str) -> String {
     format!("duplicate entry with key \"{}\"", shown(key))
 }
 
 /// Makes foreign text safe to print: escapes what does not print and cuts what is too long.
-pub(super) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let mut out: String = text
         .chars()
         .take(SHOWN)

@@ -4,15 +4,15 @@ use std::io::BufReader;
 
 use libyaml_safer::{Encoding, Error, Event, EventData, Mark, Parser, ScalarStyle};
 
-use super::build::Builder;
-use super::fed::Fed;
-use super::{Limits, Node, Value, YamlError};
+use crate::build::Builder;
+use crate::fed::Fed;
+use crate::{Limits, Node, Value, YamlError};
 
 /// Bytes that are decoded ahead: the parser keeps four for each of them.
 const READ_AHEAD: usize = 8 * 1024;
 
 /// Reads a text whose characters were checked.
-pub(super) fn read(text: &str, limits: &Limits) -> Result<Node, YamlError> {
+pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, YamlError> {
     let fed = Fed::new(text)?;
     let mut parser = Parser::new();
     // Left to guess, the parser takes every first byte 0xef for a byte order mark.
