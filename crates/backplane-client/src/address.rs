@@ -37,6 +37,9 @@ impl FromStr for BaseUrl {
         if text.len() > LONGEST_URL {
             return Err(AddressError::TooLong { limit: LONGEST_URL });
         }
+        if text.contains(|c: char| c == '\\' || c.is_control() || c.is_whitespace()) {
+            return Err(AddressError::Character);
+        }
         let url = Url::parse(text).map_err(|error| AddressError::Syntax {
             reason: error.to_string(),
         })?;
@@ -64,11 +67,11 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// Returns what stands between the scheme and the path, as the parser of URLs takes slashes.
+/// Returns what stands between the scheme and the path, however many slashes there are.
 fn authority(text: &str) -> &str {
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);
-    let rest = rest.trim_start_matches(['/', '\\']);
-    rest.split(['/', '\\', '?', '#']).next().unwrap_or_default()
+    let rest = rest.trim_start_matches('/');
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 /// A path under the prefix: starts with `/`, stays under it and names no query.

@@ -80,6 +80,9 @@ pub enum AddressError {
         /// What the parser says.
         reason: String,
     },
+    /// It has a space, a backslash or a control character, which parsers of URLs mend silently.
+    #[error("the base URL must not hold spaces, backslashes or control characters")]
+    Character,
     /// The scheme is neither `https` nor `http`.
     #[error("the base URL must start with `https://` or `http://`")]
     Scheme,

@@ -28,6 +28,7 @@ mod download;
 mod error;
 #[doc(hidden)]
 pub mod fuzz_entry;
+mod redirect;
 mod retry;
 mod retry_after;
 mod retrying;
@@ -40,6 +41,7 @@ pub use call::Call;
 pub use client::Client;
 pub use download::Download;
 pub use error::{AddressError, AnswerError, ClientError, HeaderError, PathError, SelectionError};
+pub use redirect::{MOST_REDIRECTS, Redirects};
 pub use retry::{Attempt, Failure, GaveUp, Next, Retry, RetryPolicy};
 pub use retry_after::retry_after;
 pub use retrying::{Clock, Retrying};

@@ -20,7 +20,7 @@ pub const MAX_JSON_BYTES: usize = 4 * 1024 * 1024;
 /// - **Size**: no more than [`Request::answer_limit`] bytes are read, counted after any decoding and
 ///   whatever a length header says; the body of a failed status is not read at all.
 /// - **Cancellation**: `cancel` is looked at before sending, while waiting and while reading.
-/// - **Redirects**: none is followed, or only within the same origin; a header that
+/// - **Redirects**: none is followed, or those that [`crate::Redirects`] allows; a header that
 ///   [`Header::is_credential`] goes to no other origin ever. One that is not followed is
 ///   [`Fault::Redirect`], or an answer with its status.
 /// - **Encoding**: an artifact comes as its stored bytes; a content encoding is undone or refused.

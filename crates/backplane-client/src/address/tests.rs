@@ -37,7 +37,7 @@ fn a_base_url_holds_no_password_query_or_fragment() {
         "https://me:hunter2@host.example/",
         "https://me@host.example",
         "https://@host.example",
-        "https:\\\\:@host.example",
+        "https:/:@host.example",
     ] {
         assert_eq!(base(secret), Err(AddressError::Password), "{secret}");
         let shown = base(secret).unwrap_err().to_string();
@@ -58,6 +58,14 @@ fn a_base_url_holds_no_password_query_or_fragment() {
             matches!(base(broken), Err(AddressError::Syntax { .. })),
             "{broken}"
         );
+    }
+    for mended in [
+        " https://h.example",
+        "https://h.exa\nmple",
+        "https:\\\\h.example",
+        "https://h.example/a\tb",
+    ] {
+        assert_eq!(base(mended), Err(AddressError::Character), "{mended:?}");
     }
     // An `@` of the path is nobody's password.
     assert!(base("https://host.example/@scope").is_ok());

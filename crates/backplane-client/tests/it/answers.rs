@@ -91,7 +91,7 @@ fn an_answer_may_have_4_mib() {
 }
 
 #[test]
-fn a_status_that_is_no_success_is_an_error_without_the_body() {
+fn m59_a_status_that_is_no_success_is_an_error_without_the_body() {
     for status in [
         0, 100, 199, 300, 301, 304, 400, 401, 403, 404, 410, 429, 500, 503, 599, 999,
     ] {
@@ -115,7 +115,7 @@ fn a_status_that_is_no_success_is_an_error_without_the_body() {
 }
 
 #[test]
-fn a_body_of_10_mb_of_a_failure_is_not_looked_at() {
+fn m59_a_body_of_10_mb_of_a_failure_is_not_looked_at() {
     let client = client(Fixed::bytes(500, &vec![b'x'; 10_000_000]));
     let error = client.request(Method::Get, "/x", None, &Never).unwrap_err();
     assert_eq!(error.to_string(), "the provider answered with status 500");

@@ -5,6 +5,7 @@ mod answers;
 mod attempts;
 mod downloads;
 mod fuzz_corpus;
+mod redirects;
 mod requests;
 mod secrets;
 mod support;
