@@ -14,14 +14,24 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod address;
 mod code;
 mod diagnostic;
+mod fields;
+mod frontmatter;
+pub mod launch;
 mod load;
 mod manifest;
+mod mcp;
 mod package;
+mod place;
+mod scalar;
+mod server;
+mod skills;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Severity};
 pub use load::{Containment, Options, load, load_with};
 pub use manifest::{MANIFEST, PLUGIN_SCHEMA};
+pub use mcp::{MCP, MCP_SCHEMA};
 pub use package::{Files, McpServer, Package, Skill, Transport};

@@ -1,9 +1,9 @@
 //! The order of a load: paths, manifest, then each component for itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::diagnostic::{Report, shown};
-use crate::{Code, Diagnostic, Files, Package, Transport, manifest};
+use crate::{Code, Diagnostic, Files, Package, Transport, manifest, mcp, skills};
 
 /// What a host asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,11 +66,12 @@ pub fn load_with(
     let Some(manifest) = manifest.filter(|_| report.errors() == 0) else {
         return Err(report.into_found());
     };
-    let _ = (options, containment);
+    let skills = skills::read(&files, options, &mut report);
+    let mcp_servers = mcp::read(&files, options, containment, &mut report);
     Ok(Package {
         manifest,
-        skills: Vec::new(),
-        mcp_servers: BTreeMap::new(),
+        skills,
+        mcp_servers,
         diagnostics: report.into_found(),
         files,
     })
