@@ -26,6 +26,7 @@ mod mcp;
 mod package;
 mod place;
 mod scalar;
+pub mod schemas;
 mod server;
 mod skills;
 

@@ -1,5 +1,11 @@
 //! What a host does before a launch.
 
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
 use std::collections::BTreeMap;
 
 use agent_plugin::launch::{Host, Launch, LaunchError, Process, Remote, prepare_all};
@@ -7,7 +13,7 @@ use agent_plugin::{Files, MCP_SCHEMA, Options, PLUGIN_SCHEMA, load};
 
 type Prepared = BTreeMap<String, Result<Launch, LaunchError>>;
 
-/// Resolves `.` and `..` by the text, and one link: `/root/link` leads to `/etc`.
+/// Resolves `.` and `..` by the text, and one link: `/plugin/link` leads to `/etc`.
 fn resolve(path: &str) -> Result<String, String> {
     if path.contains("gone") {
         return Err("no such file".to_owned());
@@ -19,7 +25,7 @@ fn resolve(path: &str) -> Result<String, String> {
             ".." => drop(parts.pop()),
             part => parts.push(part),
         }
-        if parts == ["root", "link"] {
+        if parts == ["plugin", "link"] {
             parts = vec!["etc"];
         }
     }
@@ -40,7 +46,7 @@ fn prepared(servers: &str, env: &[(&str, &str)]) -> Prepared {
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
     let host = Host {
-        root: "/root",
+        root: "/plugin",
         data: "/data/${PLUGIN_ROOT}",
         env: &env,
         resolve: &resolve,
@@ -74,16 +80,16 @@ fn both_placeholders_are_replaced_once_and_everywhere_they_may_be() {
     assert_eq!(
         process.args,
         [
-            "/root/root",
+            "/plugin/plugin",
             "",
             "/data/${PLUGIN_ROOT}",
             "${PLUGIN_ROOT_SUFFIX} $X ${X}",
-            "${/root"
+            "${/plugin"
         ]
     );
-    assert_eq!(process.command, "/root/${PLUGIN_ROOT}/x");
-    assert_eq!(process.env["${PLUGIN_ROOT}"], "is /root");
-    assert_eq!(process.cwd, "/root/w");
+    assert_eq!(process.command, "/plugin/${PLUGIN_ROOT}/x");
+    assert_eq!(process.env["${PLUGIN_ROOT}"], "is /plugin");
+    assert_eq!(process.cwd, "/plugin/w");
 }
 
 #[test]
@@ -95,7 +101,7 @@ fn the_hosts_variables_are_set_last_over_what_is_inherited() {
         ("A", "configured"),
         ("B", "kept"),
         ("PLUGIN_DATA", "/data/${PLUGIN_ROOT}"),
-        ("PLUGIN_ROOT", "/root"),
+        ("PLUGIN_ROOT", "/plugin"),
     ];
     let found: Vec<_> = process
         .env
@@ -103,7 +109,7 @@ fn the_hosts_variables_are_set_last_over_what_is_inherited() {
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     assert_eq!(found, expected);
-    assert_eq!(process.cwd, "/root", "the default");
+    assert_eq!(process.cwd, "/plugin", "the default");
     assert_eq!(process.command, "x", "left to the search of the platform");
 }
 
@@ -129,7 +135,7 @@ fn containment_is_checked_again_and_each_server_fails_alone() {
             ..
         })
     ));
-    assert!(matches!(&found["good"], Ok(Launch::Process(it)) if it.command == "/root/bin/x"));
+    assert!(matches!(&found["good"], Ok(Launch::Process(it)) if it.command == "/plugin/bin/x"));
     assert!(
         matches!(&found["data"], Ok(Launch::Process(it)) if it.cwd == "/data/${PLUGIN_ROOT}/w")
     );

@@ -1,5 +1,7 @@
 //! What a loaded package holds, and what hostile bytes cost.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::BTreeSet;
 
 use agent_plugin::{
@@ -96,6 +98,23 @@ fn a_diagnostic_is_written_with_its_four_parts() {
         joined.escape_ascii().to_string(),
         expected.escape_ascii().to_string()
     );
+}
+
+#[test]
+fn a_restriction_of_transports_skips_the_others() {
+    let servers = r#"{"a":{"type":"stdio","command":"a"},"b":{"type":"sse","url":"https://h/"}}"#;
+    let options = Options {
+        transports: BTreeSet::from([Transport::Stdio]),
+        ..Options::default()
+    };
+    let package = load(files(&[("mcp.json", &mcp(servers))]), &options).unwrap();
+    assert_eq!(package.mcp_servers.keys().collect::<Vec<_>>(), ["a"]);
+    let [found] = package.diagnostics.as_slice() else {
+        panic!("one diagnostic: {:?}", package.diagnostics);
+    };
+    assert_eq!(found.code, Code::TransportUnsupported);
+    assert_eq!(found.severity, Severity::Warning);
+    assert_eq!(found.path, "mcp.json#/mcpServers/b");
 }
 
 /// Every path with `link` in it leads outside.

@@ -58,6 +58,7 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("attest", "bins/attest"),
     ("attest-plugin-host", "docs/protocols/attest-plugin-1.md"),
     ("agent-plugin", "docs/reference/plugin-package.md"),
+    ("agent-plugin-dir", "crates/agent-plugin-dir/tests"),
     ("plugin-archive", "docs/reference/plugin-archive.md"),
     ("backplane-client", "crates/backplane-client"),
 ];
