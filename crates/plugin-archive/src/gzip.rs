@@ -36,15 +36,14 @@ pub(crate) fn skip_header(archive: &[u8]) -> Result<&[u8], Rule> {
     }
     for flag in [NAME, COMMENT] {
         if flags & flag != 0 {
-            let end = rest
-                .iter()
-                .position(|byte| *byte == 0)
+            let end = rest.iter().position(|byte| *byte == 0);
+            rest = end
+                .and_then(|end| rest.get(end + 1..))
                 .ok_or(Rule::GzipTruncated)?;
-            rest = &rest[end + 1..];
         }
     }
     if flags & HEADER_CHECKSUM != 0 {
-        let covered = &archive[..archive.len() - rest.len()];
+        let covered = archive.strip_suffix(rest).unwrap_or_default();
         let (stated, after) = rest.split_first_chunk::<2>().ok_or(Rule::GzipTruncated)?;
         if u32::from(u16::from_le_bytes(*stated)) != crc32fast::hash(covered) & 0xffff {
             return Err(Rule::GzipHeaderChecksum);
@@ -73,8 +72,8 @@ pub(crate) fn check_trailer(trailer: &[u8], crc: u32, size: u64) -> Result<(), R
 }
 
 pub(crate) fn trailer(crc: u32, size: u64) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    bytes[4..].copy_from_slice(&((size & u64::from(u32::MAX)) as u32).to_le_bytes());
-    bytes
+    let [c0, c1, c2, c3] = crc.to_le_bytes();
+    // the size counts modulo 2^32
+    let [s0, s1, s2, s3, ..] = size.to_le_bytes();
+    [c0, c1, c2, c3, s0, s1, s2, s3]
 }

@@ -72,10 +72,10 @@ pub(crate) fn parse(block: &Block) -> Result<Header, Rule> {
         return Err(Rule::LinkName);
     }
     // readers disagree about what follows the terminator, and so about the name
-    for field in [NAME, PREFIX] {
-        let field = &block[field];
-        if field[until_nul(field).len()..]
+    for field in [&block[NAME], &block[PREFIX]] {
+        if field
             .iter()
+            .skip_while(|byte| **byte != 0)
             .any(|byte| *byte != 0)
         {
             return Err(Rule::HeaderText);
@@ -85,23 +85,20 @@ pub(crate) fn parse(block: &Block) -> Result<Header, Rule> {
     if kind == Kind::Folder && size != 0 {
         return Err(Rule::FolderSize);
     }
-    let mode = octal(&block[MODE]).ok_or(Rule::HeaderNumber)?;
-    for field in [UID, GID, MTIME] {
-        octal_or_empty(&block[field]).ok_or(Rule::HeaderNumber)?;
+    let mode = octal(&block[MODE]).ok_or(Rule::HeaderNumber)? & u64::from(crate::MODE_MASK);
+    let mode = u32::try_from(mode).map_err(|_| Rule::HeaderNumber)?;
+    for field in [&block[UID], &block[GID], &block[MTIME]] {
+        octal_or_empty(field).ok_or(Rule::HeaderNumber)?;
     }
-    for field in [DEVICE_MAJOR, DEVICE_MINOR] {
-        if octal_or_empty(&block[field]).ok_or(Rule::HeaderNumber)? != 0 {
+    for field in [&block[DEVICE_MAJOR], &block[DEVICE_MINOR]] {
+        if octal_or_empty(field).ok_or(Rule::HeaderNumber)? != 0 {
             return Err(Rule::HeaderDevice);
         }
     }
     if block[REST].iter().any(|byte| *byte != 0) {
         return Err(Rule::HeaderPadding);
     }
-    Ok(Header {
-        kind,
-        mode: (mode & u64::from(crate::MODE_MASK)) as u32,
-        size,
-    })
+    Ok(Header { kind, mode, size })
 }
 
 /// The sum over all bytes, those of the checksum itself counted as spaces.
@@ -141,8 +138,11 @@ fn octal_or_empty(field: &[u8]) -> Option<u64> {
 pub(crate) fn write(path: &str, mode: u32, size: u64) -> Result<Block, Rule> {
     let (prefix, name) = split(path).ok_or(Rule::PathTooLong)?;
     let mut block = [0; BLOCK];
-    let mut put =
-        |start: usize, bytes: &[u8]| block[start..start + bytes.len()].copy_from_slice(bytes);
+    let mut put = |start: usize, bytes: &[u8]| {
+        for (to, from) in block.iter_mut().skip(start).zip(bytes) {
+            *to = *from;
+        }
+    };
     put(NAME.start, name.as_bytes());
     put(PREFIX.start, prefix.as_bytes());
     put(

@@ -31,8 +31,8 @@ pub(crate) fn inflate(
     let (mut at, mut size, mut crc) = (0, 0_u64, crc32fast::Hasher::new());
     loop {
         let (status, read, written) = decompress(&mut state, input, &mut window, at, 0);
-        input = &input[read..];
-        let bytes = &window[at..at + written];
+        input = input.get(read..).unwrap_or_default();
+        let bytes = window.get(at..at + written).unwrap_or_default();
         size += written as u64;
         within(
             LimitName::UncompressedBytes,

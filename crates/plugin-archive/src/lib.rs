@@ -26,6 +26,8 @@ use digest_text::Sha256Text;
 
 mod budget;
 mod error;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod gzip;
 mod header;
 mod inflate;

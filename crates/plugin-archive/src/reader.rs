@@ -53,7 +53,7 @@ impl Reader {
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), ArchiveError> {
         while !bytes.is_empty() {
             let taken = self.step(bytes).map_err(|rule| self.error(rule))?;
-            bytes = &bytes[taken..];
+            bytes = bytes.get(taken..).unwrap_or_default();
         }
         Ok(())
     }
@@ -69,8 +69,11 @@ impl Reader {
     fn step(&mut self, bytes: &[u8]) -> Result<usize, Rule> {
         match &mut self.state {
             State::Header { filled } => {
-                let taken = bytes.len().min(BLOCK - *filled);
-                self.block[*filled..*filled + taken].copy_from_slice(&bytes[..taken]);
+                let (_, empty) = self.block.split_at_mut(*filled);
+                let taken = bytes.len().min(empty.len());
+                for (to, from) in empty.iter_mut().zip(bytes) {
+                    *to = *from;
+                }
                 *filled += taken;
                 if *filled == BLOCK {
                     self.entry()?;
@@ -79,7 +82,7 @@ impl Reader {
             }
             State::Body { contents, left, .. } => {
                 let taken = bytes.len().min(*left);
-                contents.extend_from_slice(&bytes[..taken]);
+                contents.extend_from_slice(bytes.get(..taken).unwrap_or_default());
                 *left -= taken;
                 if *left == 0 {
                     self.end_of_body();
@@ -88,7 +91,7 @@ impl Reader {
             }
             State::Padding { left } => {
                 let taken = bytes.len().min(*left);
-                zero(&bytes[..taken], Rule::TarPadding)?;
+                zero(bytes.iter().take(taken), Rule::TarPadding)?;
                 *left -= taken;
                 if *left == 0 {
                     self.state = State::Header { filled: 0 };
@@ -96,7 +99,7 @@ impl Reader {
                 Ok(taken)
             }
             State::End { bytes: seen } => {
-                zero(bytes, Rule::TarTrailing)?;
+                zero(bytes.iter(), Rule::TarTrailing)?;
                 *seen += bytes.len() as u64;
                 Ok(bytes.len())
             }
@@ -210,8 +213,8 @@ impl Reader {
     }
 }
 
-fn zero(bytes: &[u8], rule: Rule) -> Result<(), Rule> {
-    if bytes.iter().all(|byte| *byte == 0) {
+fn zero<'a>(mut bytes: impl Iterator<Item = &'a u8>, rule: Rule) -> Result<(), Rule> {
+    if bytes.all(|byte| *byte == 0) {
         Ok(())
     } else {
         Err(rule)
