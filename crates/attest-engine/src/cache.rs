@@ -12,7 +12,7 @@ use attest_receipt::encode::{blake3_hex, field};
 use attest_receipt::pipeline::Step;
 use attest_receipt::receipt::StepResult;
 use attest_receipt::time::Time;
-use attest_receipt::yaml;
+use attest_receipt::yaml::{self, IntoJson as _};
 use serde::Serialize;
 use strict_json::{FieldError, Json};
 

@@ -4,7 +4,7 @@ mod typed;
 
 use strict_json::{Json, Object, to_line};
 
-use crate::yaml::{self, Limits, YamlError};
+use crate::yaml::{self, IntoJson as _, Limits, YamlError};
 
 pub use typed::{capsule, event, pipeline, receipt};
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use attest_receipt::fuzz_entry;
-use attest_receipt::yaml::{self, Limits, Node};
+use attest_receipt::yaml::{self, IntoJson as _, Limits, Node};
 use strict_json::{Json, Layout, to_line};
 
 const LIMITS: Limits = Limits {

@@ -57,8 +57,9 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("strict conformance", "crates/conformance/src/strict"),
     ("attest", "bins/attest"),
     ("attest-plugin-host", "docs/protocols/attest-plugin-1.md"),
-    ("agent-plugin", "crates/agent-plugin"),
-    ("plugin-archive", "crates/plugin-archive"),
+    ("agent-plugin", "docs/reference/plugin-package.md"),
+    ("agent-plugin-dir", "crates/agent-plugin-dir/tests"),
+    ("plugin-archive", "docs/reference/plugin-archive.md"),
     ("backplane-client", "crates/backplane-client"),
 ];
 

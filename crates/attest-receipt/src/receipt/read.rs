@@ -3,7 +3,7 @@
 use strict_json::{FieldError, Json};
 
 use super::{MAX_BYTES, MAX_DEPTH, NEWEST_VERSION, Receipt};
-use crate::yaml::{self, Limits, YamlError};
+use crate::yaml::{self, IntoJson as _, Limits, YamlError};
 
 /// Says why bytes are no receipt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,9 @@
 //! JSON, read by its own strict reader and kept with its lines and the spelling of its numbers.
 
 use strict_json::{Json, JsonError, Layout};
-
-use super::preflight::line_at;
-use super::{Limits, MAX_VALUES, Node, Value, YamlError, build, events};
+use strict_yaml::{
+    Limits, MAX_VALUES, Node, Value, YamlError, duplicate as duplicate_key, line_at, too_many,
+};
 
 /// Reads a document as JSON; `None` says that by its first character or its syntax it is none.
 pub(super) fn read(text: &str, limits: &Limits) -> Option<Result<Node, YamlError>> {
@@ -25,11 +25,6 @@ pub(super) fn read(text: &str, limits: &Limits) -> Option<Result<Node, YamlError
     }
 }
 
-/// What is said of a document with more than [`MAX_VALUES`].
-pub(super) fn too_many() -> String {
-    format!("more than {MAX_VALUES} values")
-}
-
 fn refused(text: &str, limits: &Limits, error: &JsonError) -> YamlError {
     match error {
         JsonError::DuplicateKey { key } => duplicate(text, limits, key),
@@ -43,8 +38,8 @@ fn refused(text: &str, limits: &Limits, error: &JsonError) -> YamlError {
 /// Says it as of a YAML document. The reader of JSON keeps no place of a key, the one of YAML
 /// does.
 fn duplicate(text: &str, limits: &Limits, key: &str) -> YamlError {
-    let reason = build::duplicate(key);
-    match events::read(text, limits) {
+    let reason = duplicate_key(key);
+    match strict_yaml::read(text, limits) {
         Err(YamlError::Refused { line, reason: said }) if said == reason => {
             YamlError::refused(line, reason)
         }

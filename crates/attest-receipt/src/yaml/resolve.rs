@@ -22,7 +22,7 @@ pub(super) fn node(node: Node) -> Result<Json, YamlError> {
                 .collect::<Result<Vec<_>, _>>()?;
             Object::from_members(members)
                 .map(Json::Object)
-                .map_err(|key| YamlError::refused(line, super::build::duplicate(&key)))
+                .map_err(|key| YamlError::refused(line, strict_yaml::duplicate(&key)))
         }
     }
 }
@@ -41,7 +41,7 @@ fn plain(text: String, line: usize) -> Result<Json, YamlError> {
     if is_resolved_elsewhere(&text) {
         let reason = format!(
             "`{}` is no plain value; write a JSON literal or quote the text",
-            super::build::shown(&text)
+            strict_yaml::shown(&text)
         );
         return Err(YamlError::refused(line, reason));
     }

@@ -1,7 +1,7 @@
 //! What this reader accepts, the writers' own reader accepts too and takes for the same tree.
 
 use attest_receipt::fuzz_entry;
-use attest_receipt::yaml::{self, Limits};
+use attest_receipt::yaml::{self, IntoJson as _, Limits};
 use proptest::prelude::*;
 use strict_json::{Json, Object};
 use yaml_serde::Value;

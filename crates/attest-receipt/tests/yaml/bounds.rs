@@ -3,7 +3,7 @@
 //! Nothing here asserts a speed. The large documents have the shapes at which a reader's work
 //! could grow with the square of their length; such a reader would not end within a test's time.
 
-use attest_receipt::yaml::{self, Limits, MAX_VALUES, Node, Value, YamlError};
+use attest_receipt::yaml::{self, IntoJson as _, Limits, MAX_VALUES, Node, Value, YamlError};
 
 const LIMITS: Limits = Limits {
     bytes: 16 << 20,

@@ -1,7 +1,7 @@
 //! A document with one byte changed: refused, or another tree, or the same tree if the byte was
 //! layout.
 
-use attest_receipt::yaml::{self, Limits};
+use attest_receipt::yaml::{self, IntoJson as _, Limits};
 use strict_json::{Json, JsonError, Layout};
 
 const LIMITS: Limits = Limits {

@@ -1,6 +1,6 @@
 //! Single documents and what is read from them.
 
-use attest_receipt::yaml::{self, Limits};
+use attest_receipt::yaml::{self, IntoJson as _, Limits};
 use serde_json::{Value, json};
 
 const LIMITS: Limits = Limits {

@@ -1,6 +1,6 @@
 //! What the writer of receipts writes, this reader reads back to the same tree.
 
-use attest_receipt::yaml::{self, Limits};
+use attest_receipt::yaml::{self, IntoJson as _, Limits};
 use proptest::prelude::*;
 use strict_json::{Json, Object};
 

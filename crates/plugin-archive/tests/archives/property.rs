@@ -1,0 +1,80 @@
+//! Whatever the bytes are.
+
+use std::collections::BTreeMap;
+
+use plugin_archive::{Files, Limits, Modes, pack, unpack, unpack_with_metadata};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use crate::build::gzip;
+
+/// Each file in a folder of its own, so that no path is both.
+fn packages() -> impl Strategy<Value = (Files, Modes)> {
+    let path = "[a-z][A-Za-z0-9 ._+\u{e0}-\u{ff}-]{0,40}(/[a-z0-9._-]{0,20}[a-z0-9]){0,3}";
+    btree_map(path, (vec(any::<u8>(), 0..3000), any::<u32>()), 0..12).prop_map(|entries| {
+        let entries: BTreeMap<_, _> = entries
+            .into_iter()
+            .enumerate()
+            .map(|(n, (path, entry))| (format!("{n}/{path}"), entry))
+            .collect();
+        let modes = entries
+            .iter()
+            .map(|(path, (_, mode))| (path.clone(), *mode))
+            .collect();
+        (
+            entries
+                .into_iter()
+                .map(|(path, (bytes, _))| (path, bytes))
+                .collect(),
+            modes,
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_packed_is_unpacked((files, modes) in packages()) {
+        let limits = Limits::default();
+        let archive = pack(&files, &modes, &limits).unwrap();
+        let snapshot = unpack_with_metadata(&archive, &limits).unwrap();
+        prop_assert_eq!(&snapshot.files, &files);
+        let kept: Modes = modes.iter().map(|(path, mode)| (path.clone(), mode & 0o777)).collect();
+        prop_assert_eq!(&snapshot.modes, &kept);
+        prop_assert_eq!(pack(&snapshot.files, &snapshot.modes, &limits).unwrap(), archive);
+    }
+
+    #[test]
+    fn any_bytes_are_answered(bytes in vec(any::<u8>(), 0..2000)) {
+        plugin_archive::fuzz_entry::archive(&bytes);
+        plugin_archive::fuzz_entry::archive(&gzip(&bytes));
+    }
+
+    #[test]
+    fn a_damaged_archive_is_refused((files, modes) in packages(), at in any::<prop::sample::Index>(), flip in 1_u8..) {
+        let archive = pack(&files, &modes, &Limits::default()).unwrap();
+        let mut damaged = archive.clone();
+        let at = at.index(archive.len());
+        damaged[at] ^= flip;
+        // time, hints and system of the gzip header say nothing about the contents
+        if let Ok(read) = unpack(&damaged, &Limits::default()) {
+            prop_assert!((3..10).contains(&at));
+            prop_assert_eq!(read, files);
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_never_exceeds_the_limits(
+        (files, modes) in packages(),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let archive = pack(&files, &modes, &Limits::default()).unwrap();
+        let mut tar = miniz_oxide::inflate::decompress_to_vec(&archive[10..]).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(tar.len());
+            tar[at] = byte;
+        }
+        plugin_archive::fuzz_entry::archive(&gzip(&tar));
+    }
+}
