@@ -11,7 +11,7 @@ use cli_shell::logging::{self, LogFormat};
 use cli_shell::{CliError, ServerOpts, Ui, clock, exit, service};
 use gate_store::SqliteStore;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use web_server::Signals;
 
 use crate::config::GateConfig;
 use crate::error::GateError;
@@ -141,7 +141,7 @@ async fn start(
     config: &GateConfig,
     passed: Result<Option<TcpListener>, GateError>,
 ) -> Result<(Gate, Signals), GateError> {
-    let signals = Signals::new()?;
+    let signals = Signals::new().map_err(GateError::Runtime)?;
     let gate = Gate::start_on(config, Arc::new(clock::now), passed?).await?;
     Ok((gate, signals))
 }
@@ -150,26 +150,4 @@ fn runtime() -> Result<Runtime, CliError> {
     Runtime::new()
         .map_err(GateError::Runtime)
         .map_err(CliError::operation)
-}
-
-/// The signals that ask the Gate to stop.
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, GateError> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt()).map_err(GateError::Runtime)?,
-            terminate: signal(SignalKind::terminate()).map_err(GateError::Runtime)?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }

@@ -10,23 +10,18 @@ use gate_store::{Recovery, SqliteStore};
 use tls_files::ServerTls;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
+use web_server::{HostRules, Listen, MAX_CONNECTIONS, Serving};
 
 use crate::config::{GateConfig, TokenSource};
 use crate::error::GateError;
-use crate::http::{HostRules, router};
+use crate::http::router;
 use crate::log;
-use crate::server::listener::{self, MAX_CONNECTIONS, Serving};
-use crate::server::socket;
 use crate::state::{Clock, GateState};
 use crate::timekeeper;
 use crate::tokens::Tokens;
 
 /// How long running requests and attempts may go on after a stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long connections may take to notice that they are dropped.
-const LAST_WAIT: Duration = Duration::from_secs(1);
-/// How often the certificate files are looked at.
-const TLS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A Gate that listens.
 #[derive(Debug)]
@@ -58,7 +53,11 @@ impl Host {
         let host = Self {
             tokens: tokens(config)?,
             tls: tls.transpose()?,
-            addresses: resolve(config).await?,
+            addresses: config
+                .listen
+                .resolve()
+                .await
+                .map_err(|source| no_listener(config, source))?,
         };
         if !host
             .addresses
@@ -96,19 +95,14 @@ impl Host {
     ) -> Result<(TcpListener, SocketAddr), GateError> {
         let failed = |source| no_listener(config, source);
         let Some(passed) = passed else {
-            let own = TcpListener::bind(&*self.addresses).await.map_err(failed)?;
-            socket::widen(&own).map_err(failed)?;
-            let address = own.local_addr().map_err(failed)?;
-            return Ok((own, address));
+            return Listen::bind(&self.addresses).await.map_err(failed);
         };
         // It may be bound elsewhere than the configuration says.
-        let address = passed.local_addr().map_err(failed)?;
+        let (listener, address) = Listen::adopt(passed).map_err(failed)?;
         if !address.ip().is_loopback() {
             self.judge_public(config, &address.to_string())?;
         }
-        let passed = TcpListener::from_std(passed).map_err(failed)?;
-        socket::widen(&passed).map_err(failed)?;
-        Ok((passed, address))
+        Ok((listener, address))
     }
 }
 
@@ -189,47 +183,23 @@ impl Gate {
         let helpers = TaskTracker::new();
         helpers.spawn(timekeeper::keep_time(state.clone()));
         if let Some(tls) = &tls {
-            helpers.spawn(watch_certificate(state.clone(), tls.clone()));
+            let stopping = state.stopping().clone();
+            helpers.spawn(web_server::watch_certificate("gate", stopping, tls.clone()));
         }
         let serving = Serving {
+            component: "gate",
             router: router(state.clone()),
             tls: tls.map(Arc::new),
             deadlines: state.deadlines(),
             connections: MAX_CONNECTIONS,
             open: state.metrics().connections(),
-            tasks: state.tasks().clone(),
-            stopping: state.stopping().clone(),
-            killed: state.killed().clone(),
+            lifetime: state.lifetime().clone(),
         };
-        listener::accept(listener, serving).await;
-        state.tasks().close();
-        if tokio::time::timeout(grace, state.tasks().wait())
-            .await
-            .is_err()
-        {
-            state.killed().cancel();
-            // A connection that does not end in this time ends with the process.
-            drop(tokio::time::timeout(LAST_WAIT, state.tasks().wait()).await);
-        }
+        web_server::accept(listener, serving).await;
+        state.lifetime().finish(grace).await;
         helpers.close();
         helpers.wait().await;
         state.failure().map_or(Ok(()), Err)
-    }
-}
-
-async fn watch_certificate(state: GateState, tls: ServerTls) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(TLS_INTERVAL) => {}
-            () = state.stopping().cancelled() => return,
-        }
-        match tls.reload_if_changed() {
-            Ok(false) => {}
-            Ok(true) => tracing::info!(component = "gate", "the certificate was reloaded"),
-            Err(error) => {
-                tracing::warn!(component = "gate", %error, "the new certificate cannot be used, the old one stays");
-            }
-        }
     }
 }
 
@@ -251,20 +221,6 @@ pub(crate) fn tokens(config: &GateConfig) -> Result<Tokens, GateError> {
         })
         .collect::<Result<Vec<_>, GateError>>()?;
     Tokens::new(&owner, workers).map_err(GateError::TokenReused)
-}
-
-async fn resolve(config: &GateConfig) -> Result<Vec<SocketAddr>, GateError> {
-    let listen = &config.listen;
-    if listen.host().is_empty() {
-        return Ok(vec![
-            SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, listen.port())),
-            SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, listen.port())),
-        ]);
-    }
-    let found = tokio::net::lookup_host((listen.host(), listen.port())).await;
-    found
-        .map(Iterator::collect)
-        .map_err(|source| no_listener(config, source))
 }
 
 fn no_listener(config: &GateConfig, source: std::io::Error) -> GateError {

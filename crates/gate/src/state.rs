@@ -10,15 +10,14 @@ use gate_store::{JobView, Store, StoreError};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use web_server::{Deadlines, HostRules, Lifetime};
 
 use crate::activity::{LiveActivity, StageReached};
 use crate::config::GateConfig;
 use crate::error::GateError;
-use crate::http::HostRules;
 use crate::link::{Orders, Pace};
 use crate::metrics::{Measured, Metrics};
 use crate::presence::Presence;
-use crate::server::deadlines::Deadlines;
 use crate::tokens::Tokens;
 use crate::wake::Bells;
 
@@ -50,9 +49,7 @@ struct Inner {
     presence: Presence,
     orders: Orders,
     pace: Mutex<Pace>,
-    tasks: TaskTracker,
-    stopping: CancellationToken,
-    killed: CancellationToken,
+    lifetime: Lifetime,
     failure: Mutex<Option<GateError>>,
 }
 
@@ -111,9 +108,7 @@ impl GateState {
                 presence: Presence::default(),
                 orders: Orders::default(),
                 pace: Mutex::default(),
-                tasks: TaskTracker::new(),
-                stopping: CancellationToken::new(),
-                killed: CancellationToken::new(),
+                lifetime: Lifetime::default(),
                 failure: Mutex::new(None),
             }),
         })
@@ -121,7 +116,7 @@ impl GateState {
 
     /// Asks the Gate to stop: nothing new is taken, what runs may end.
     pub fn stop(&self) {
-        self.inner.stopping.cancel();
+        self.inner.lifetime.stopping.cancel();
     }
 
     /// What the running attempts say of themselves.
@@ -213,17 +208,17 @@ impl GateState {
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {
-        &self.inner.tasks
+        &self.inner.lifetime.tasks
     }
 
     /// Cancelled when nothing new is to be taken.
     pub(crate) fn stopping(&self) -> &CancellationToken {
-        &self.inner.stopping
+        &self.inner.lifetime.stopping
     }
 
-    /// Cancelled when what still runs is to be dropped.
-    pub(crate) fn killed(&self) -> &CancellationToken {
-        &self.inner.killed
+    /// The tasks and the end of this Gate.
+    pub(crate) fn lifetime(&self) -> &Lifetime {
+        &self.inner.lifetime
     }
 
     pub(crate) fn deadlines(&self) -> Deadlines {
@@ -275,7 +270,7 @@ impl GateState {
             .unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(error.into());
         drop(failure);
-        self.inner.stopping.cancel();
+        self.inner.lifetime.stopping.cancel();
     }
 
     /// Why the Gate stopped, if it did not stop because it was asked to.

@@ -11,10 +11,10 @@ use cli_shell::logging::LogFormat;
 use forge_domain::{DomainError, PolicyTarget, PoolId, RepositoryId, ResolvedPolicy, WorkerId};
 use gate_store::Location;
 use strict_json::{Element, FieldError, Fields};
+use web_server::{Listen, host_name, origin};
 
 use super::execution::{Execution, Lifecycle, duration, number};
 use super::later;
-use super::listen::Listen;
 
 const MAX_WORKERS: usize = 256;
 const MAX_SLOTS: u64 = 256;
@@ -376,21 +376,6 @@ fn names(
         .map(read)
         .collect::<Result<_, _>>()
         .map(Some)
-}
-
-/// A host as it stands in `Host`, without its port, in lower case.
-fn host_name(text: &str) -> Option<String> {
-    let authority: axum::http::uri::Authority = text.parse().ok()?;
-    let plain = authority.port().is_none() && !text.contains('@') && !text.ends_with(':');
-    (plain && !authority.host().is_empty()).then(|| text.to_ascii_lowercase())
-}
-
-/// Scheme, host and perhaps port, nothing behind them, in lower case.
-fn origin(text: &str) -> Option<String> {
-    let (scheme, authority) = text.split_once("://")?;
-    let authority: axum::http::uri::Authority = authority.parse().ok()?;
-    let plain = matches!(scheme, "http" | "https") && !text.contains('@');
-    (plain && !authority.host().is_empty()).then(|| text.to_ascii_lowercase())
 }
 
 fn log_format(fields: &mut Fields) -> Result<LogFormat, FieldError> {

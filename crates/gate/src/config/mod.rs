@@ -3,8 +3,7 @@
 mod execution;
 mod file;
 mod later;
-mod listen;
 
 pub use execution::{Execution, Lifecycle};
 pub use file::{GateConfig, Repository, Tls, TokenSource, Worker};
-pub use listen::Listen;
+pub use web_server::Listen;

@@ -10,12 +10,12 @@ use gate_store::{JobView, Retried};
 use serde::Serialize;
 
 use super::answer::{ApiError, json};
-use super::body;
 use super::views::{Evidence, FullResult, Job, JournalEntry, Status};
 use crate::log;
 use crate::random;
 use crate::state::GateState;
 use crate::why::{Waiting, why};
+use web_server::body;
 
 /// The largest result that is answered whole.
 const MAX_RESULT_BYTES: usize = 1 << 20;

@@ -8,9 +8,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use tower_http::catch_panic::CatchPanicLayer;
+use web_server::Foreign;
 
 use super::answer::ApiError;
-use super::origin::Foreign;
 use crate::state::GateState;
 
 const CONTENT_POLICY: &str =

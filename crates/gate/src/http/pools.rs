@@ -11,11 +11,11 @@ use serde::Serialize;
 use strict_json::{FieldError, Layout, Limits, parse_object};
 
 use super::answer::{ApiError, json};
-use super::body::{self, BodyError};
 use super::jobs::expect_no_body;
 use crate::log;
 use crate::pools::{self, SlotState, SlotView};
 use crate::state::GateState;
+use web_server::body::{self, BodyError};
 
 /// The largest body of a request to pause: a reason in escapes, and room.
 const MAX_BODY: usize = 4096;

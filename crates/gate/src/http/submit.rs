@@ -11,11 +11,11 @@ use gate_store::{Idempotency, NewJob, StoreError, Submitted};
 use strict_json::{FieldError, Fields, Layout, Limits, parse_object};
 
 use super::answer::{ApiError, json};
-use super::body::{self, BodyError};
 use super::jobs::new_job_id;
 use super::views::Job;
 use crate::log;
 use crate::state::{GateState, Refusal};
+use web_server::body::{self, BodyError};
 
 /// The largest body.
 const MAX_BODY_BYTES: usize = 1 << 20;

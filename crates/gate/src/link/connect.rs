@@ -77,7 +77,7 @@ pub(crate) async fn connect(State(state): State<GateState>, mut request: Request
 /// Serves a slot that was taken, and gives it back. Where the connection is gone there is no
 /// upgrade.
 async fn hold(state: GateState, slot: Slot, session: GateSession, upgrade: OnUpgrade) {
-    let killed = state.killed().clone();
+    let killed = state.lifetime().killed.clone();
     let mut connection = Connection::new(state, slot, session);
     let served = async {
         match upgrade.await {

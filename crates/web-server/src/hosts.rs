@@ -1,7 +1,7 @@
 //! Which names a request may address and where a browser may have sent it from.
 //!
-//! A Gate on loopback answers to loopback names only, so that a page which
-//! rebinds its DNS name to 127.0.0.1 gets nothing. Elsewhere Workers connect by
+//! A server on loopback answers to loopback names only, so that a page which
+//! rebinds its DNS name to 127.0.0.1 gets nothing. Elsewhere clients connect by
 //! whatever name leads here, unless the configuration lists the names.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct HostRules {
 
 /// Why a request is not for us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Foreign {
+pub enum Foreign {
     /// No `Host`, several, or not a host.
     Malformed,
     /// The `Host` is not one of ours.
@@ -59,7 +59,10 @@ impl HostRules {
     }
 
     /// Judges the head of a request.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+    ///
+    /// # Errors
+    /// Why it is not for this server.
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return Err(Foreign::Malformed);
@@ -114,6 +117,23 @@ impl HostRules {
             && !authority.as_str().contains('@')
             && port(&authority) == port(host)
     }
+}
+
+/// A host as it stands in `Host`, without its port, in lower case.
+#[must_use]
+pub fn host_name(text: &str) -> Option<String> {
+    let authority: Authority = text.parse().ok()?;
+    let plain = authority.port().is_none() && !text.contains('@') && !text.ends_with(':');
+    (plain && !authority.host().is_empty()).then(|| text.to_ascii_lowercase())
+}
+
+/// Scheme, host and perhaps port, nothing behind them, in lower case.
+#[must_use]
+pub fn origin(text: &str) -> Option<String> {
+    let (scheme, authority) = text.split_once("://")?;
+    let authority: Authority = authority.parse().ok()?;
+    let plain = matches!(scheme, "http" | "https") && !text.contains('@');
+    (plain && !authority.host().is_empty()).then(|| text.to_ascii_lowercase())
 }
 
 fn bare(host: &str) -> &str {

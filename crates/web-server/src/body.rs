@@ -9,17 +9,23 @@ use futures_util::StreamExt as _;
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BodyError {
+pub enum BodyError {
+    /// It is or will be longer than the limit.
     #[error("the body is larger than allowed")]
     TooLarge,
+    /// It did not end by the deadline.
     #[error("the body did not arrive in time")]
     TooSlow,
+    /// The peer went away, or framed it wrongly.
     #[error("the body broke off")]
     Broken,
 }
 
 /// The whole body: `limit` bytes pass, one more fails.
-pub(crate) async fn read(
+///
+/// # Errors
+/// It is too long, too slow, or ends early.
+pub async fn read(
     headers: &HeaderMap,
     body: Body,
     limit: usize,

@@ -1,8 +1,13 @@
 //! The address to listen on, as `host:port`, `[v6]:port` or `:port`.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+
+use tokio::net::TcpListener;
+
+use crate::socket;
 
 /// A host and a port; an empty host means every interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +31,43 @@ impl Listen {
                 .host
                 .parse::<IpAddr>()
                 .is_ok_and(|address| !address.is_loopback())
+    }
+
+    /// Asks which addresses this is; every interface is one of each family.
+    ///
+    /// # Errors
+    /// The name leads nowhere.
+    pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        if self.host.is_empty() {
+            return Ok(vec![
+                SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, self.port)),
+                SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, self.port)),
+            ]);
+        }
+        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await?;
+        Ok(found.collect())
+    }
+
+    /// Listens on the first of these addresses that can be had, where a crowd may wait.
+    ///
+    /// # Errors
+    /// None can be had.
+    pub async fn bind(addresses: &[SocketAddr]) -> io::Result<(TcpListener, SocketAddr)> {
+        let own = TcpListener::bind(addresses).await?;
+        socket::widen(&own)?;
+        let address = own.local_addr()?;
+        Ok((own, address))
+    }
+
+    /// Takes over a socket that listens already.
+    ///
+    /// # Errors
+    /// It is no socket that can be listened on.
+    pub fn adopt(passed: std::net::TcpListener) -> io::Result<(TcpListener, SocketAddr)> {
+        let address = passed.local_addr()?;
+        let passed = TcpListener::from_std(passed)?;
+        socket::widen(&passed)?;
+        Ok((passed, address))
     }
 
     /// The port; 0 lets the system choose.

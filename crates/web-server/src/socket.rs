@@ -1,6 +1,6 @@
 //! What every accepted socket gets: no delay for small messages, and the means
-//! to notice a peer that lost its power. A Worker may not be pinged while it
-//! works, so the kernel has to find out.
+//! to notice a peer that lost its power. Some may not be pinged while they
+//! work, so the kernel has to find out.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -1,5 +1,5 @@
 //! Accepts connections, at most so many at once, and serves HTTP/1.1 on each
-//! until it ends or the Gate stops. Beyond the cap the next one waits, the others
+//! until it ends or the server stops. Beyond the cap the next one waits, the others
 //! in the kernel's queue, and the oldest that are served are asked to end: at
 //! once where nothing is under way, after the current request otherwise.
 
@@ -18,16 +18,15 @@ use tls_files::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-use super::crowd::{Crowd, Member};
-use super::deadlines::{Deadlines, Progress, TimedStream};
-use super::socket;
+use crate::crowd::{Crowd, Member};
+use crate::deadlines::{Deadlines, Progress, TimedStream};
+use crate::lifetime::Lifetime;
+use crate::socket;
 
 /// Connections that are served at once. A slot counts only until it is a WebSocket.
-pub(crate) const MAX_CONNECTIONS: usize = 1024;
+pub const MAX_CONNECTIONS: usize = 1024;
 /// Header fields of a request.
 const MAX_HEADERS: usize = 64;
 /// Bytes of a request head.
@@ -38,24 +37,26 @@ const CROWDED_PAUSE: Duration = Duration::from_millis(20);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What serving a connection needs.
-#[derive(Clone)]
-pub(crate) struct Serving {
-    pub(crate) router: Router,
-    pub(crate) tls: Option<Arc<ServerTls>>,
-    pub(crate) deadlines: Deadlines,
-    pub(crate) connections: usize,
+#[derive(Debug, Clone)]
+pub struct Serving {
+    /// Whose log lines these are.
+    pub component: &'static str,
+    /// What answers.
+    pub router: Router,
+    /// The certificate, where TLS is spoken.
+    pub tls: Option<Arc<ServerTls>>,
+    /// How long a peer may take.
+    pub deadlines: Deadlines,
+    /// How many connections are served at once.
+    pub connections: usize,
     /// How many are open.
-    pub(crate) open: Gauge,
-    /// Every connection's task.
-    pub(crate) tasks: TaskTracker,
-    /// Cancelled when no new request is to be taken.
-    pub(crate) stopping: CancellationToken,
-    /// Cancelled when what still runs is to be dropped.
-    pub(crate) killed: CancellationToken,
+    pub open: Gauge,
+    /// The tasks of the connections, and their end.
+    pub lifetime: Lifetime,
 }
 
-/// Accepts until the Gate stops.
-pub(crate) async fn accept(listener: TcpListener, serving: Serving) {
+/// Accepts until the server stops.
+pub async fn accept(listener: TcpListener, serving: Serving) {
     let room = Room {
         permits: Arc::new(Semaphore::new(serving.connections)),
         crowd: Crowd::default(),
@@ -68,7 +69,7 @@ pub(crate) async fn accept(listener: TcpListener, serving: Serving) {
             }
         };
         let accepted = tokio::select! {
-            () = serving.stopping.cancelled() => return,
+            () = serving.lifetime.stopping.cancelled() => return,
             next = next => next,
         };
         match accepted {
@@ -76,13 +77,13 @@ pub(crate) async fn accept(listener: TcpListener, serving: Serving) {
                 let member = room.crowd.join();
                 let counted = Counted::one(&serving.open);
                 let serving = serving.clone();
-                serving.tasks.clone().spawn(async move {
+                serving.lifetime.tasks.clone().spawn(async move {
                     connection(stream, serving, &member).await;
                     drop((permit, counted));
                 });
             }
             Err(error) => {
-                tracing::warn!(component = "gate", %error, "cannot accept a connection");
+                tracing::warn!(component = serving.component, %error, "cannot accept a connection");
                 // Most likely there are no descriptors left; these hold some.
                 room.crowd.ask_the_oldest();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -129,10 +130,10 @@ impl Drop for Counted {
 
 async fn connection(stream: TcpStream, serving: Serving, member: &Member) {
     if let Err(error) = socket::prepare(&stream) {
-        tracing::debug!(component = "gate", %error, "cannot prepare a socket");
+        tracing::debug!(component = serving.component, %error, "cannot prepare a socket");
         return;
     }
-    let killed = serving.killed.clone();
+    let killed = serving.lifetime.killed.clone();
     let serve = async {
         match &serving.tls {
             None => http(stream, &serving, member).await,
@@ -141,9 +142,12 @@ async fn connection(stream: TcpStream, serving: Serving, member: &Member) {
                 match tokio::time::timeout(serving.deadlines.head, handshake).await {
                     Ok(Ok(stream)) => http(stream, &serving, member).await,
                     Ok(Err(error)) => {
-                        tracing::debug!(component = "gate", %error, "TLS handshake failed")
+                        tracing::debug!(component = serving.component, %error, "TLS handshake failed")
                     }
-                    Err(_) => tracing::debug!(component = "gate", "TLS handshake took too long"),
+                    Err(_) => tracing::debug!(
+                        component = serving.component,
+                        "TLS handshake took too long"
+                    ),
                 }
             }
         }
@@ -186,7 +190,7 @@ where
     let mut connection = std::pin::pin!(connection);
     let asked_to_end = async {
         tokio::select! {
-            () = serving.stopping.cancelled() => {}
+            () = serving.lifetime.stopping.cancelled() => {}
             () = member.asked() => {}
         }
     };
@@ -199,7 +203,7 @@ where
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(component = "gate", %error, "connection ended early");
+        tracing::debug!(component = serving.component, %error, "connection ended early");
     }
 }
 
@@ -216,16 +220,18 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = Serving {
+            component: "test",
             router,
             tls: None,
             deadlines: Deadlines::default(),
             connections: 2,
             open: Gauge::default(),
-            tasks: TaskTracker::new(),
-            stopping: CancellationToken::new(),
-            killed: CancellationToken::new(),
+            lifetime: Lifetime::default(),
         };
-        serving.tasks.spawn(accept(listener, serving.clone()));
+        serving
+            .lifetime
+            .tasks
+            .spawn(accept(listener, serving.clone()));
         (address, serving)
     }
 
@@ -240,9 +246,9 @@ mod tests {
     }
 
     async fn all_end(serving: Serving) {
-        serving.stopping.cancel();
-        serving.tasks.close();
-        serving.tasks.wait().await;
+        serving.lifetime.stopping.cancel();
+        serving.lifetime.tasks.close();
+        serving.lifetime.tasks.wait().await;
     }
 
     #[tokio::test]

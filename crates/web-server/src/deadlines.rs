@@ -15,15 +15,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How long a peer may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadlines {
+pub struct Deadlines {
     /// From the first byte of a request head to its last.
-    pub(crate) head: Duration,
+    pub head: Duration,
     /// For the whole body of a request.
-    pub(crate) body: Duration,
+    pub body: Duration,
     /// Between two requests, and before the first.
-    pub(crate) idle: Duration,
+    pub idle: Duration,
     /// For a write to make any progress.
-    pub(crate) write: Duration,
+    pub write: Duration,
 }
 
 impl Default for Deadlines {
