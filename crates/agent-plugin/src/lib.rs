@@ -19,6 +19,7 @@ mod code;
 mod diagnostic;
 mod fields;
 mod frontmatter;
+mod inspection;
 pub mod launch;
 mod load;
 mod manifest;
@@ -32,6 +33,7 @@ mod skills;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Severity};
+pub use inspection::Inspection;
 pub use load::{Containment, Options, load, load_with};
 pub use manifest::{MANIFEST, PLUGIN_SCHEMA};
 pub use mcp::{MCP, MCP_SCHEMA};
