@@ -1,7 +1,9 @@
-//! Configuration: strict JSON files, and values that know where they came from.
+//! Configuration: strict JSON and TOML files, and values that know where they came from.
 //!
 //! The order of layers is fixed: defaults, then the file, then the environment, then flags.
 //! Reading a file judges that file alone: it opens no other and asks for no variable.
+
+mod toml_file;
 
 use std::fmt;
 use std::io::{self, Read};
@@ -37,6 +39,16 @@ pub enum ConfigError {
         #[source]
         source: JsonError,
     },
+    /// The file is not TOML.
+    #[error("configuration file `{}` is not valid TOML: line {line}: {reason}", path.display())]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
     /// A field is missing, unknown or has a value that is not allowed.
     #[error("configuration file `{}` is not valid", path.display())]
     Field {
@@ -64,18 +76,29 @@ pub fn load<T>(
     })
 }
 
+/// Reads a TOML file and decodes it as [`load`] does a JSON file: the same limits, the same types,
+/// the same refusal of keys that the decoder did not take.
+///
+/// # Errors
+/// The file cannot be read, is not TOML, holds a time of day or date, or the decoder refuses a field.
+pub fn load_toml<T>(
+    path: &Path,
+    decode: impl FnOnce(Fields) -> Result<T, FieldError>,
+) -> Result<T, ConfigError> {
+    let bytes = read_bytes(path)?;
+    let fields = toml_file::fields(path, &bytes)?;
+    decode(fields).map_err(|source| ConfigError::Field {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Reads a configuration file of at most [`FILE_BYTES`] as one object.
 ///
 /// # Errors
 /// The file cannot be read or is not one strict JSON object.
 pub fn read_json_object(path: &Path) -> Result<Fields, ConfigError> {
-    let mut bytes = Vec::new();
-    fs_err::File::open(path)
-        .and_then(|file| file.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|source| ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+    let bytes = read_bytes(path)?;
     let limits = Limits {
         bytes: FILE_BYTES,
         depth: FILE_DEPTH,
@@ -86,6 +109,18 @@ pub fn read_json_object(path: &Path) -> Result<Fields, ConfigError> {
             path: path.to_owned(),
             source,
         })
+}
+
+/// At most one byte more than a file may have.
+fn read_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    let mut bytes = Vec::new();
+    fs_err::File::open(path)
+        .and_then(|file| file.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|source| ConfigError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(bytes)
 }
 
 /// Where a value came from, weakest first.
