@@ -36,14 +36,8 @@ fn parse(bytes: &[u8]) -> Result<Object, AnswerError> {
     })
 }
 
-/// Returns the bytes of an artifact once they are known to be those that were asked for.
-///
-/// Nothing but status 200 has the whole of it: the client asks for no range.
-pub(crate) fn artifact(
-    answer: Answer,
-    expected: Sha256Text,
-    limit: usize,
-) -> Result<Vec<u8>, ClientError> {
+/// Returns the bytes of a file. Nothing but status 200 has the whole of it.
+pub(crate) fn bytes(answer: Answer, limit: usize) -> Result<Vec<u8>, ClientError> {
     if answer.status != 200 {
         let status = answer.status;
         return Err(ClientError::HttpStatus { status });
@@ -54,6 +48,16 @@ pub(crate) fn artifact(
     if bytes.len() > limit {
         return Err(AnswerError::TooLong { limit }.into());
     }
+    Ok(bytes)
+}
+
+/// Returns the bytes of an artifact once they are known to be those that were asked for.
+pub(crate) fn artifact(
+    answer: Answer,
+    expected: Sha256Text,
+    limit: usize,
+) -> Result<Vec<u8>, ClientError> {
+    let bytes = bytes(answer, limit)?;
     let actual = Sha256Text::of(&bytes);
     if actual != expected {
         return Err(ClientError::DigestMismatch { expected, actual });

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::error::ClientError;
-use crate::transport::{Answer, Cancel, Fault, Request, TransportError};
+use crate::refusal::{MAX_REFUSAL_BYTES, Refusal};
+use crate::transport::{Answer, Body, Cancel, Fault, Method, Request, TransportError};
 
 /// Turns an answer into what the operation gives.
 type Reader<T> = Box<dyn FnOnce(Answer, &dyn Cancel) -> Result<T, ClientError> + Send>;
@@ -28,6 +29,19 @@ impl<T> Call<T> {
         &self.request
     }
 
+    /// Asks to be told why, should the provider refuse: the error then is
+    /// [`ClientError::Refused`], if the provider says so in a form that is known.
+    ///
+    /// Only for calls that change something. Of a `GET` the status says all that can be acted on,
+    /// so it stays as it is.
+    #[must_use]
+    pub fn asking_why(mut self) -> Self {
+        if self.request.method != Method::Get {
+            self.request.refusal_limit = MAX_REFUSAL_BYTES;
+        }
+        self
+    }
+
     /// Reads what the transport brought. A cancelled caller gets nothing of it.
     pub fn finish(
         self,
@@ -39,7 +53,19 @@ impl<T> Call<T> {
             _ => ClientError::Transport(error),
         })?;
         go_on(cancel)?;
+        self.refused(&answer)?;
         (self.read)(answer, cancel)
+    }
+
+    fn refused(&self, answer: &Answer) -> Result<(), ClientError> {
+        let Body::Bytes(body) = &answer.body else {
+            return Ok(());
+        };
+        if answer.status < 400 || body.len() > self.request.refusal_limit {
+            return Ok(());
+        }
+        let refusal = Refusal::read(answer.status, body, &self.request.headers);
+        refusal.map_or(Ok(()), |refusal| Err(ClientError::Refused(refusal)))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::auth::{Auth, Header, distinct};
 use crate::call::{Call, go_on};
 use crate::download::{self, Download};
 use crate::error::{AddressError, ClientError, PathError, SelectionError};
-use crate::selection::{CatalogPage, Selection};
+use crate::selection::{CatalogPage, InstallationsPage, ReleasesPage, Selection};
 use crate::transport::{Cancel, MAX_JSON_BYTES, Method, Request, Transport};
 
 const JSON: &str = "application/json";
@@ -21,10 +21,10 @@ const ARTIFACT: &str = "application/x-tar+gzip, application/octet-stream";
 
 /// Asks one Backplane.
 pub struct Client<T> {
-    base: BaseUrl,
+    pub(crate) base: BaseUrl,
     auth: Auth,
     headers: Vec<Header>,
-    limits: Limits,
+    pub(crate) limits: Limits,
     options: Options,
     transport: T,
 }
@@ -86,21 +86,38 @@ impl<T> Client<T> {
         let expected: Sha256Text = digest.parse()?;
         let url = self.base.endpoint(&format!("/artifacts/{expected}"));
         let url = url.ok_or(AddressError::TooLong { limit: LONGEST_URL })?;
-        let mut headers = vec![Header::own("accept", ARTIFACT)];
-        headers.extend(self.auth.headers(&self.headers)?);
-        let answer_limit = usize::try_from(self.limits.archive_bytes).unwrap_or(usize::MAX);
+        let headers = self.with_credentials(vec![Header::own("accept", ARTIFACT)])?;
+        let answer_limit = self.longest_artifact();
         let request = Request {
             method: Method::Get,
             url,
             headers,
             body: None,
             answer_limit,
+            refusal_limit: 0,
         };
         let (limits, options) = (self.limits, self.options.clone());
         Ok(Call::new(request, move |answer, cancel| {
             let artifact = answer::artifact(answer, expected, answer_limit)?;
             download::open(artifact, expected, &limits, &options, cancel)
         }))
+    }
+
+    /// Makes the call for a page of a plugin's releases, newest first.
+    pub fn releases_call(
+        &self,
+        plugin_id: &str,
+        page: &ReleasesPage,
+    ) -> Result<Call<Object>, ClientError> {
+        self.query_call(&page.endpoint(plugin_id)?)
+    }
+
+    /// Makes the call for a page of the installations that hosts have reported.
+    pub fn installations_call(
+        &self,
+        page: &InstallationsPage,
+    ) -> Result<Call<Object>, ClientError> {
+        self.query_call(&page.endpoint()?)
     }
 
     /// Makes the call for a JSON request to a path under the prefix.
@@ -121,6 +138,20 @@ impl<T> Client<T> {
         self.json_call(method, url, body)
     }
 
+    /// Returns how many bytes of an artifact are sent or read at most.
+    pub(crate) fn longest_artifact(&self) -> usize {
+        usize::try_from(self.limits.archive_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Adds what the caller supplies to headers of the client's own.
+    pub(crate) fn with_credentials(
+        &self,
+        mut headers: Vec<Header>,
+    ) -> Result<Vec<Header>, ClientError> {
+        headers.extend(self.auth.headers(&self.headers)?);
+        Ok(headers)
+    }
+
     fn query_call(&self, endpoint: &str) -> Result<Call<Object>, ClientError> {
         let url = self.base.endpoint(endpoint);
         let url = url.ok_or(SelectionError::TooLong { limit: LONGEST_URL })?;
@@ -137,13 +168,14 @@ impl<T> Client<T> {
         if body.is_some() {
             headers.push(Header::own("content-type", JSON));
         }
-        headers.extend(self.auth.headers(&self.headers)?);
+        let headers = self.with_credentials(headers)?;
         let request = Request {
             method,
             url,
             headers,
             body,
             answer_limit: MAX_JSON_BYTES,
+            refusal_limit: 0,
         };
         Ok(Call::new(request, |answer, _| answer::object(answer)))
     }
@@ -189,7 +221,47 @@ impl<T: Transport> Client<T> {
         self.carry_out(self.request_call(method, path, body)?, cancel)
     }
 
-    fn carry_out<A>(&self, call: Call<A>, cancel: &dyn Cancel) -> Result<A, ClientError> {
+    /// Gets a page of a plugin's releases as the object that the provider sent.
+    pub fn releases(
+        &self,
+        plugin_id: &str,
+        page: &ReleasesPage,
+        cancel: &dyn Cancel,
+    ) -> Result<Object, ClientError> {
+        self.carry_out(self.releases_call(plugin_id, page)?, cancel)
+    }
+
+    /// Gets a page of the installations as the object that the provider sent.
+    pub fn installations(
+        &self,
+        page: &InstallationsPage,
+        cancel: &dyn Cancel,
+    ) -> Result<Object, ClientError> {
+        self.carry_out(self.installations_call(page)?, cancel)
+    }
+
+    /// Sends the bytes of an artifact, to be released later.
+    pub fn upload(&self, artifact: Vec<u8>, cancel: &dyn Cancel) -> Result<Object, ClientError> {
+        self.carry_out(self.upload_call(artifact)?, cancel)
+    }
+
+    /// Gets the receipt beside an artifact; nothing of it is checked but its length.
+    pub fn receipt(&self, digest: &str, cancel: &dyn Cancel) -> Result<Vec<u8>, ClientError> {
+        self.carry_out(self.receipt_call(digest)?, cancel)
+    }
+
+    /// Puts a receipt beside an artifact.
+    pub fn put_receipt(
+        &self,
+        digest: &str,
+        receipt: Vec<u8>,
+        cancel: &dyn Cancel,
+    ) -> Result<Object, ClientError> {
+        self.carry_out(self.put_receipt_call(digest, receipt)?, cancel)
+    }
+
+    /// Sends a call that was made here and waits for what it gives.
+    pub fn carry_out<A>(&self, call: Call<A>, cancel: &dyn Cancel) -> Result<A, ClientError> {
         go_on(cancel)?;
         let answer = self.transport.send(call.request(), cancel);
         call.finish(answer, cancel)

@@ -4,6 +4,7 @@ use agent_plugin::Diagnostic;
 use digest_text::{DigestError, Sha256Text};
 use plugin_archive::ArchiveError;
 
+use crate::refusal::Refusal;
 use crate::transport::TransportError;
 
 /// Says why an operation of the client gave nothing.
@@ -48,6 +49,9 @@ pub enum ClientError {
         /// The status.
         status: u16,
     },
+    /// The provider refused a change and the caller had asked why ([`crate::Call::asking_why`]).
+    #[error("the provider refused it: {0}")]
+    Refused(Refusal),
     /// The answer is a success that cannot be used.
     #[error("the provider's answer {0}")]
     Answer(#[from] AnswerError),
@@ -225,8 +229,11 @@ pub enum AnswerError {
         offset: Option<usize>,
     },
     /// A decoded object came where bytes were asked for.
-    #[error("is a decoded object, not the bytes of an artifact")]
+    #[error("is a decoded object, not the bytes of a file")]
     NotBytes,
+    /// It confirms another artifact than the one that was sent.
+    #[error("is about another artifact than the one that was sent")]
+    OtherArtifact,
 }
 
 fn at(offset: Option<usize>) -> String {

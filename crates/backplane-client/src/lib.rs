@@ -5,7 +5,8 @@
 //! request, and the reader of its answer. [`Client`] sends calls through its transport and waits;
 //! who has a runtime sends [`Call::request`] in its own way and gives the answer to [`Call::finish`].
 //!
-//! An error never holds a body of the provider, and no `Debug` or `Display` a token.
+//! An error never holds a body of the provider, and no `Debug` or `Display` a token. Who publishes
+//! can ask why it was refused: [`Call::asking_why`].
 //!
 //! ```
 //! use backplane_client::{Answer, Auth, Body, Cancel, Client, Never, Request};
@@ -29,11 +30,13 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz_entry;
 mod redirect;
+mod refusal;
 mod retry;
 mod retry_after;
 mod retrying;
 mod selection;
 mod transport;
+mod upload;
 
 pub use address::{BaseUrl, LONGEST_URL, PREFIX, RequestPath};
 pub use auth::{Auth, Header, Token};
@@ -42,11 +45,13 @@ pub use client::Client;
 pub use download::Download;
 pub use error::{AddressError, AnswerError, ClientError, HeaderError, PathError, SelectionError};
 pub use redirect::{MOST_REDIRECTS, Redirects};
+pub use refusal::{MAX_REFUSAL_BYTES, Refusal, RefusalCode};
 pub use retry::{Attempt, Failure, GaveUp, Next, Retry, RetryPolicy};
 pub use retry_after::retry_after;
 pub use retrying::{Clock, Retrying};
-pub use selection::{CatalogPage, Selection};
+pub use selection::{CatalogPage, InstallationsPage, ReleasesPage, Selection};
 pub use strict_json::{Json, Object};
 pub use transport::{
     Answer, Body, Cancel, Fault, MAX_JSON_BYTES, Method, Never, Request, Transport, TransportError,
 };
+pub use upload::MAX_RECEIPT_BYTES;

@@ -2,8 +2,8 @@
 
 use url::form_urlencoded::Serializer;
 
-use crate::address::LONGEST_URL;
-use crate::error::SelectionError;
+use crate::address::{LONGEST_URL, RequestPath};
+use crate::error::{ClientError, SelectionError};
 
 /// What to resolve: at least one of plugin, release and channel. Ids are opaque: any text survives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,6 +88,57 @@ impl CatalogPage {
             ("q", self.search.as_deref()),
         ];
         Ok(query("/catalog", &pairs)?.unwrap_or_else(|| "/catalog".to_owned()))
+    }
+}
+
+/// Which page of a plugin's releases to get (*ours*).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReleasesPage {
+    /// What a page before gave as `next_cursor`.
+    pub cursor: Option<String>,
+    /// How many entries at most.
+    pub limit: Option<u32>,
+}
+
+impl ReleasesPage {
+    /// Returns the endpoint of a plugin with its query.
+    pub(crate) fn endpoint(&self, plugin_id: &str) -> Result<String, ClientError> {
+        let path = format!("/plugins/{}/releases", RequestPath::segment(plugin_id)?);
+        let path: RequestPath = path.parse()?;
+        let path = path.as_str();
+        let limit = self.limit.map(|limit| limit.to_string());
+        let pairs = [
+            ("cursor", self.cursor.as_deref()),
+            ("limit", limit.as_deref()),
+        ];
+        Ok(query(path, &pairs)?.unwrap_or_else(|| path.to_owned()))
+    }
+}
+
+/// Which page of the installations to get (*ours*).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstallationsPage {
+    /// What a page before gave as `next_cursor`.
+    pub cursor: Option<String>,
+    /// How many entries at most.
+    pub limit: Option<u32>,
+    /// Only those of this plugin.
+    pub plugin_id: Option<String>,
+    /// Only those of this host.
+    pub host: Option<String>,
+}
+
+impl InstallationsPage {
+    /// Returns the endpoint with its query.
+    pub(crate) fn endpoint(&self) -> Result<String, SelectionError> {
+        let limit = self.limit.map(|limit| limit.to_string());
+        let pairs = [
+            ("cursor", self.cursor.as_deref()),
+            ("limit", limit.as_deref()),
+            ("plugin_id", self.plugin_id.as_deref()),
+            ("host", self.host.as_deref()),
+        ];
+        Ok(query("/installations", &pairs)?.unwrap_or_else(|| "/installations".to_owned()))
     }
 }
 

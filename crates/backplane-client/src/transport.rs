@@ -18,7 +18,9 @@ pub const MAX_JSON_BYTES: usize = 4 * 1024 * 1024;
 ///   says otherwise.
 /// - **Time**: connecting, waiting and reading have limits, and all attempts share one deadline.
 /// - **Size**: no more than [`Request::answer_limit`] bytes are read, counted after any decoding and
-///   whatever a length header says; the body of a failed status is not read at all.
+///   whatever a length header says. Of the body of a failed status no more than
+///   [`Request::refusal_limit`] bytes are read, which mostly is none; a longer one, or one that
+///   breaks off, is left empty.
 /// - **Cancellation**: `cancel` is looked at before sending, while waiting and while reading.
 /// - **Redirects**: none is followed, or those that [`crate::Redirects`] allows; a header that
 ///   [`Header::is_credential`] goes to no other origin ever. One that is not followed is
@@ -102,6 +104,7 @@ pub struct Request {
     pub(crate) headers: Vec<Header>,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) answer_limit: usize,
+    pub(crate) refusal_limit: usize,
 }
 
 impl Request {
@@ -129,6 +132,12 @@ impl Request {
     pub fn answer_limit(&self) -> usize {
         self.answer_limit
     }
+
+    /// Returns how many bytes of a failure's body are read at most: none, unless the caller asked
+    /// why ([`crate::Call::asking_why`]). What is longer is no fault; the body is then empty.
+    pub fn refusal_limit(&self) -> usize {
+        self.refusal_limit
+    }
 }
 
 impl std::fmt::Debug for Request {
@@ -139,6 +148,7 @@ impl std::fmt::Debug for Request {
             .field("headers", &self.headers)
             .field("body_bytes", &self.body.as_ref().map(Vec::len))
             .field("answer_limit", &self.answer_limit)
+            .field("refusal_limit", &self.refusal_limit)
             .finish()
     }
 }

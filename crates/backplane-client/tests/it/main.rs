@@ -6,6 +6,8 @@ mod attempts;
 mod downloads;
 mod fuzz_corpus;
 mod redirects;
+mod refusals;
 mod requests;
 mod secrets;
 mod support;
+mod uploads;

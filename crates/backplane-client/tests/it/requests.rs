@@ -1,8 +1,9 @@
 //! What is sent: endpoints, queries, headers and bodies.
 
 use backplane_client::{
-    Auth, CatalogPage, Client, ClientError, Header, HeaderError, Json, MAX_JSON_BYTES, Method,
-    Never, Object, PathError, Selection, SelectionError, Token,
+    Auth, CatalogPage, Client, ClientError, Header, HeaderError, InstallationsPage, Json,
+    MAX_JSON_BYTES, Method, Never, Object, PathError, ReleasesPage, Selection, SelectionError,
+    Token,
 };
 use proptest::prelude::*;
 
@@ -265,4 +266,48 @@ proptest! {
         prop_assert_eq!(pairs, vec![pair("plugin_id", &plugin), pair("channel", &channel)]);
         prop_assert_eq!(url.fragment(), None);
     }
+}
+
+#[test]
+fn lists_of_releases_and_installations_take_pages_and_filters() {
+    let client = client(Fixed::bytes(200, b"{}"));
+    let url = |query: &str| format!("{BASE}/plugin-protocol/v1{query}");
+    let page = ReleasesPage {
+        cursor: Some("a b".to_owned()),
+        limit: Some(5),
+    };
+    client.releases("acme.x", &page, &Never).unwrap();
+    assert_eq!(
+        client.transport().last().url,
+        url("/plugins/acme.x/releases?cursor=a+b&limit=5")
+    );
+    client
+        .releases("ä?", &ReleasesPage::default(), &Never)
+        .unwrap();
+    assert_eq!(
+        client.transport().last().url,
+        url("/plugins/%C3%A4%3F/releases")
+    );
+    let page = InstallationsPage {
+        plugin_id: Some("a/b".to_owned()),
+        host: Some("h".to_owned()),
+        ..InstallationsPage::default()
+    };
+    client.installations(&page, &Never).unwrap();
+    assert_eq!(
+        client.transport().last().url,
+        url("/installations?plugin_id=a%2Fb&host=h")
+    );
+    client
+        .installations(&InstallationsPage::default(), &Never)
+        .unwrap();
+    assert_eq!(client.transport().last().url, url("/installations"));
+    let sent = client.transport().count();
+    for id in ["", "..", "a/b", "a\\b"] {
+        let error = client
+            .releases(id, &ReleasesPage::default(), &Never)
+            .unwrap_err();
+        assert!(matches!(error, ClientError::Path(_)), "{id}: {error}");
+    }
+    assert_eq!(client.transport().count(), sent);
 }
