@@ -106,6 +106,12 @@ macro_rules! rules {
         }
 
         impl Rule {
+            /// Every code with what it says, in the order of the reference page.
+            pub const CODES: &'static [(&'static str, &'static str)] = &[
+                ("limit_exceeded", "more than a limit allows"),
+                $(($code, $text),)*
+            ];
+
             /// The rule as one word that stays the same between versions.
             #[must_use]
             pub fn code(self) -> &'static str {

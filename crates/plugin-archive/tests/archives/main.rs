@@ -16,4 +16,5 @@ mod headers;
 mod limits;
 mod names;
 mod packing;
+mod page;
 mod property;
