@@ -213,6 +213,8 @@ pub enum Fault {
     TooLong,
     /// A redirect that is not followed.
     Redirect,
+    /// The answer is not in the form that was asked for: a part, or a content encoding.
+    Answer,
     /// The caller cancelled.
     Cancelled,
     /// The transport does not send this, for instance plain `http` over a network.
@@ -224,7 +226,12 @@ impl Fault {
     pub fn is_temporary(self) -> bool {
         match self {
             Self::Unreachable | Self::TimedOut => true,
-            Self::Tls | Self::TooLong | Self::Redirect | Self::Cancelled | Self::Refused => false,
+            Self::Tls
+            | Self::TooLong
+            | Self::Redirect
+            | Self::Answer
+            | Self::Cancelled
+            | Self::Refused => false,
         }
     }
 }

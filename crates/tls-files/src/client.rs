@@ -26,6 +26,20 @@ impl ClientTls {
         trusting(roots)
     }
 
+    /// Trusts the authorities in a file beside those of the system, if it has any.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged or holds no certificate.
+    pub fn system_and(ca_file: &Path) -> Result<Arc<ClientConfig>, TlsError> {
+        let mut roots = private_roots(ca_file)?;
+        match system_roots() {
+            Ok(system) => roots.extend(system.roots),
+            Err(TlsError::NoSystemRoots) => {}
+            Err(error) => return Err(error),
+        }
+        trusting(roots)
+    }
+
     /// Trusts nobody, so that every handshake fails: for a client that will speak plainly to this
     /// machine only and should not spend time on reading roots.
     ///

@@ -1,0 +1,1 @@
+//! The transport against scripted servers on this machine.
