@@ -86,7 +86,19 @@ pub fn load_toml<T>(
     decode: impl FnOnce(Fields) -> Result<T, FieldError>,
 ) -> Result<T, ConfigError> {
     let bytes = read_bytes(path)?;
-    let fields = toml_file::fields(path, &bytes)?;
+    parse_toml(path, &bytes, decode)
+}
+
+/// Decodes the text of a TOML file that was read in a way of its own, for instance a private one.
+///
+/// # Errors
+/// As [`load_toml`], but for the reading.
+pub fn parse_toml<T>(
+    path: &Path,
+    bytes: &[u8],
+    decode: impl FnOnce(Fields) -> Result<T, FieldError>,
+) -> Result<T, ConfigError> {
+    let fields = toml_file::fields(path, bytes)?;
     decode(fields).map_err(|source| ConfigError::Field {
         path: path.to_owned(),
         source,
