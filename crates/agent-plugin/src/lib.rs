@@ -19,6 +19,8 @@ mod code;
 mod diagnostic;
 mod fields;
 mod frontmatter;
+#[doc(hidden)]
+pub mod fuzz_entry;
 mod inspection;
 pub mod launch;
 mod load;

@@ -90,8 +90,13 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "plugin-archive",
-        &["fs-err", "nix", "rustix", "safe-fs", "tokio"],
+        &["fs-err", "nix", "rustix", "safe-fs", "tokio", "reqwest"],
         "archives decode in memory",
+    ),
+    (
+        "agent-plugin",
+        &["fs-err", "nix", "rustix", "safe-fs", "tokio", "reqwest"],
+        "a package is loaded from a map: no file, no process, no network",
     ),
     (
         "backplane-client",
