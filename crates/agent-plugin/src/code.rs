@@ -81,6 +81,8 @@ codes! {
     TransportUnsupported, "transport_unsupported", "a valid server whose transport was not asked for; it is skipped";
     ResourceEscapesRoot, "resource_escapes_root", "a link out of the package; what it names is left out";
     LinkCycle, "link_cycle", "a link or directory that leads back to itself; it is left out";
+    LinkDangling, "link_dangling", "a link that leads nowhere; it is left out";
+    SpecialFile, "special_file", "a FIFO, a socket or a device; it is left out";
     LimitExceeded, "limit_exceeded", "a document, or the list of diagnostics, is beyond its limit";
 }
 

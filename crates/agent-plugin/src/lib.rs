@@ -36,7 +36,7 @@ mod skills;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Severity};
 pub use inspection::Inspection;
-pub use load::{Containment, Options, load, load_with};
+pub use load::{Containment, Options, load, load_found, load_with};
 pub use manifest::{MANIFEST, PLUGIN_SCHEMA};
 pub use mcp::{MCP, MCP_SCHEMA};
 pub use package::{Files, McpServer, Package, Skill, Transport};

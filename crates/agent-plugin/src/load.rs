@@ -57,13 +57,35 @@ pub fn load_with(
     options: &Options,
     containment: &dyn Containment,
 ) -> Result<Package, Vec<Diagnostic>> {
+    load_found(files, options, containment, Vec::new())
+}
+
+/// Loads a package of which the reader of its files left something out: what it found stands first,
+/// and a manifest that it left out is not said to be missing as well.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_found(
+    files: Files,
+    options: &Options,
+    containment: &dyn Containment,
+    found: Vec<Diagnostic>,
+) -> Result<Package, Vec<Diagnostic>> {
     let mut report = Report::default();
+    let left_out = found.iter().any(|found| found.path == manifest::MANIFEST);
+    for found in found {
+        report.push(found);
+    }
+    let before = report.errors();
     for path in files.keys().filter(|path| !is_relative(path)) {
         let message = "no path of a file inside a package";
         report.error(Code::PathInvalid, &shown(path), message);
     }
+    if left_out && !files.contains_key(manifest::MANIFEST) {
+        return Err(report.into_found());
+    }
     let manifest = manifest::read(&files, &mut report);
-    let Some(manifest) = manifest.filter(|_| report.errors() == 0) else {
+    let Some(manifest) = manifest.filter(|_| report.errors() == before) else {
         return Err(report.into_found());
     };
     let skills = skills::read(&files, options, &mut report);

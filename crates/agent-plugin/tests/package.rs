@@ -199,13 +199,15 @@ fn the_page_has_every_code_and_no_other() {
 }
 
 /// What the corpus cannot show, as a map has no links.
-const OF_DIRECTORIES: [Code; 6] = [
+const OF_DIRECTORIES: [Code; 8] = [
     Code::ManifestEscapesRoot,
     Code::SkillsEscapesRoot,
     Code::SkillEscapesRoot,
     Code::McpEscapesRoot,
     Code::ResourceEscapesRoot,
     Code::LinkCycle,
+    Code::LinkDangling,
+    Code::SpecialFile,
 ];
 
 #[test]
