@@ -110,6 +110,7 @@ pub(crate) fn run() -> Result<Verdict> {
     table.stage("documentation", || documentation(&root))?;
     table.stage("cli reference", || crate::cli_docs::run(false))?;
     table.stage("plugin suites", || plugin_suites(&root))?;
+    table.stage("other loader", || other_loader(&root))?;
     table.stage("interop", || crate::interop::stage(&root))?;
     table.stage("portable clean-up", || portable(&root))?;
     table.stage("packages", crate::packages::run)?;
@@ -226,6 +227,34 @@ fn plugin_suites(root: &Path) -> Result<Verdict> {
             .current_dir(root)
             .status()
             .with_context(|| format!("cannot start {}", script.display()))?;
+        good &= status.success();
+    }
+    Ok(verdict(good))
+}
+
+/// The loader of plugin packages next to another one, a workspace of its own for its dependencies.
+fn other_loader(root: &Path) -> Result<Verdict> {
+    let folder = root.join("crates/agent-plugin/differential");
+    let mut good = true;
+    for words in [
+        &["fmt", "--check"][..],
+        &[
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &["test", "--quiet", "--locked"],
+    ] {
+        let status = Command::new(cargo())
+            .args(words)
+            .env("CARGO_TARGET_DIR", tools::target(root))
+            .current_dir(&folder)
+            .status()
+            .with_context(|| format!("cannot start cargo {}", words.join(" ")))?;
         good &= status.success();
     }
     Ok(verdict(good))
