@@ -83,6 +83,7 @@ codes! {
     LinkCycle, "link_cycle", "a link or directory that leads back to itself; it is left out";
     LinkDangling, "link_dangling", "a link that leads nowhere; it is left out";
     SpecialFile, "special_file", "a FIFO, a socket or a device; it is left out";
+    PathCollision, "path_collision", "a name that differs from another one only by case or normalisation; both are kept";
     LimitExceeded, "limit_exceeded", "a document, or the list of diagnostics, is beyond its limit";
 }
 

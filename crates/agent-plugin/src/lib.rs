@@ -16,6 +16,7 @@
 
 mod address;
 mod code;
+mod collision;
 mod diagnostic;
 mod fields;
 mod frontmatter;
@@ -34,6 +35,7 @@ mod server;
 mod skills;
 
 pub use code::Code;
+pub use collision::collisions;
 pub use diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Severity};
 pub use inspection::Inspection;
 pub use load::{Containment, Options, load, load_found, load_with};
