@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cli_shell::SecretError;
+use registry_store::StoreError;
 
 use crate::tokens::TokensError;
 
@@ -16,6 +17,12 @@ pub enum RegistryError {
     /// The credentials of the bucket cannot be read.
     #[error("failed to read the credentials of the bucket")]
     Credentials(#[source] SecretError),
+    /// The authorities that the bucket's certificate is judged by cannot be read.
+    #[error("failed to read whom to trust for the bucket")]
+    Trust(#[source] Box<tls_files::TlsError>),
+    /// The folder cannot be used.
+    #[error("the store failed")]
+    Store(#[source] Box<StoreError>),
     /// The listen address cannot be resolved or bound.
     #[error("failed to listen on `{address}`")]
     Listen {
@@ -51,4 +58,10 @@ pub enum RegistryError {
     /// The runtime or its signal handlers could not be set up.
     #[error("failed to start the runtime")]
     Runtime(#[source] std::io::Error),
+}
+
+impl From<StoreError> for RegistryError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
 }

@@ -1,6 +1,10 @@
 //! Where artifacts are kept: in the registry's folder, or in a store that speaks S3.
 
+use std::path::PathBuf;
+
+use axum::http::Uri;
 use strict_json::{FieldError, Fields};
+use tls_files::is_loopback_host;
 
 use super::access::SecretSource;
 use super::bounded_text;
@@ -24,6 +28,8 @@ pub struct S3 {
     pub region: String,
     /// Another service than that of the region.
     pub endpoint: Option<String>,
+    /// The only authorities to trust, instead of those of the system.
+    pub ca_file: Option<PathBuf>,
     /// What the names of artifacts begin with there.
     pub prefix: Option<String>,
     /// Who asks.
@@ -63,20 +69,34 @@ impl S3 {
             bucket: bounded_text(fields, "bucket")?,
             region: bounded_text(fields, "region")?,
             endpoint: optional(fields, "endpoint")?,
+            ca_file: optional(fields, "ca_file")?.map(PathBuf::from),
             prefix: optional(fields, "prefix")?,
             access_key_id: SecretSource::read(fields, "access_key_id")?,
             secret_access_key: SecretSource::read(fields, "secret_access_key")?,
         };
-        if let Some(endpoint) = &s3.endpoint
-            && !endpoint.starts_with("https://")
-            && !endpoint.starts_with("http://")
-        {
-            let at = fields.path_of("endpoint");
-            return Err(FieldError::invalid(
-                at,
-                "must begin with `https://` or `http://`",
-            ));
+        let plain_allowed = fields.opt_bool("insecure_endpoint")?.unwrap_or(false);
+        if let Some(endpoint) = &s3.endpoint {
+            check_endpoint(endpoint, plain_allowed)
+                .map_err(|rule| FieldError::invalid(fields.path_of("endpoint"), rule))?;
         }
         Ok(s3)
+    }
+}
+
+fn check_endpoint(endpoint: &str, plain_allowed: bool) -> Result<(), &'static str> {
+    const SHAPE: &str = "must be `https://` or `http://` with a host and perhaps a path";
+    let address: Uri = endpoint.parse().map_err(|_| SHAPE)?;
+    let host = address
+        .host()
+        .filter(|host| !host.is_empty())
+        .ok_or(SHAPE)?;
+    let bare = address.query().is_none() && !endpoint.contains(['@', '#']);
+    match address.scheme_str() {
+        Some("https") if bare => Ok(()),
+        Some("http") if bare && (plain_allowed || is_loopback_host(host)) => Ok(()),
+        Some("http") if bare => {
+            Err("is plain HTTP to another machine; use `https://`, or set `insecure_endpoint`")
+        }
+        _ => Err(SHAPE),
     }
 }

@@ -1,0 +1,4 @@
+//! The registry from outside.
+
+#[cfg(test)]
+mod config;
