@@ -20,7 +20,7 @@ fn found(paths: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn names_that_differ_by_case_or_normalisation_are_reported_once() {
+fn m29_m30_names_that_differ_by_case_or_normalisation_are_reported_once() {
     let tail = "where neither case nor normalisation counts";
     assert_eq!(
         found(&["README", "ReadMe", "readme"]),

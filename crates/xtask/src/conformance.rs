@@ -2,6 +2,7 @@
 //! names tests that exist or a capability that does not exist yet. The scenarios are held against
 //! the tests likewise, by the names of the tests.
 
+mod packages;
 mod scenarios;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,6 +109,9 @@ pub(crate) fn run() -> Result<Verdict> {
     let (rows, later) = scenarios::check(&root, &known, &mut findings)?;
     rows_seen += rows;
     planned += later;
+    let (rows, later) = packages::check(&root, &known, &mut findings)?;
+    rows_seen += rows;
+    planned += later;
     println!("conformance: {planned} of {rows_seen} rules are planned");
     Ok(report(
         "conformance",
@@ -136,12 +140,13 @@ fn judge(name: &str, row: &Row, known: &Known, root: &Path, findings: &mut Vec<S
             }
             continue;
         }
-        let found = test
-            .split_once("::")
-            .and_then(|(package, function)| known.get(package).map(|names| (names, function)))
-            .is_some_and(|(names, function)| {
-                names.contains(function.rsplit("::").next().unwrap_or(function))
-            });
+        let found = packages::is_case(root, test)
+            || test
+                .split_once("::")
+                .and_then(|(package, function)| known.get(package).map(|names| (names, function)))
+                .is_some_and(|(names, function)| {
+                    names.contains(function.rsplit("::").next().unwrap_or(function))
+                });
         if !found {
             findings.push(format!("{place}: there is no test `{test}`"));
         }

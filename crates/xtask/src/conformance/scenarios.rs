@@ -11,7 +11,7 @@ use super::{Known, Row, judge, rows};
 const PAGE: &str = "docs/conformance/scenarios.md";
 
 /// The sections of the page and the ids that each must have, no more and no fewer.
-const SECTIONS: &[(&str, &[&str])] = &[
+const SECTIONS: &Sections = &[
     (
         "State and leases",
         &[
@@ -79,7 +79,7 @@ pub(super) fn check(
     let page =
         std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
     let rows = rows(&page);
-    complete(&rows, findings);
+    complete(PAGE, SECTIONS, &rows, findings);
     let mut planned = 0;
     for row in &rows {
         planned += judge(PAGE, row, known, root, findings);
@@ -88,25 +88,28 @@ pub(super) fn check(
     Ok((rows.len(), planned))
 }
 
+/// The sections of a page and the ids of each.
+pub(super) type Sections = [(&'static str, &'static [&'static str])];
+
 /// Every id has a row in its section, and no other id has.
-fn complete(rows: &[Row], findings: &mut Vec<String>) {
-    for (section, ids) in SECTIONS {
+pub(super) fn complete(page: &str, sections: &Sections, rows: &[Row], findings: &mut Vec<String>) {
+    for (section, ids) in sections {
         for id in *ids {
             if !rows
                 .iter()
                 .any(|row| row.section == *section && row.first == *id)
             {
-                findings.push(format!("{PAGE}: `{section}` has no row for {id}"));
+                findings.push(format!("{page}: `{section}` has no row for {id}"));
             }
         }
     }
     for row in rows {
-        let expected = SECTIONS
+        let expected = sections
             .iter()
             .any(|(section, ids)| row.section == *section && ids.contains(&row.first.as_str()));
         if !expected {
             findings.push(format!(
-                "{PAGE}:{}: `{}` is no scenario of the section `{}`",
+                "{page}:{}: `{}` is no scenario of the section `{}`",
                 row.line, row.first, row.section
             ));
         }
@@ -136,7 +139,7 @@ mod tests {
     fn found(body: &str) -> Vec<String> {
         let mut findings = Vec::new();
         let rows = rows(&format!("{HEAD}{body}"));
-        complete(&rows, &mut findings);
+        complete(PAGE, SECTIONS, &rows, &mut findings);
         for row in &rows {
             named(row, &mut findings);
         }
