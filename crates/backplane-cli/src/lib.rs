@@ -1,0 +1,90 @@
+//! The commands of backplane: they read arguments, call the crates below and say what came of it.
+//!
+//! Nothing is judged here. No command starts a process or runs anything of a package.
+
+mod commands;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use cli_shell::{CliError, GlobalOpts, Ui};
+
+pub use commands::Commands;
+
+const ABOUT_EXITS: &str = "\
+Exit codes:
+  0  success, or the answer is yes
+  1  the work was done and the answer is no: a package is rejected, two
+     packages differ, nothing of that name is there
+  2  usage, configuration or the operation failed";
+
+/// Inspects, packs, publishes, serves and fetches Agent Plugins packages.
+#[derive(Debug, Parser)]
+#[command(
+    name = "backplane",
+    version = cli_shell::version(),
+    max_term_width = 80,
+    after_help = ABOUT_EXITS
+)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalOpts,
+    #[command(subcommand)]
+    command: Commands,
+}
+
+/// Returns the definition of the commands.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses the arguments, runs the command and returns the exit code: a whole `main`.
+pub fn main_from(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    cli_shell::main_with(args, |cli: Cli| run(&cli.command, &Ui::new(&cli.global)))
+}
+
+/// Runs one command to its end.
+///
+/// # Errors
+/// What went wrong, with hints on what to do.
+pub fn run(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
+    commands::dispatch(command, ui)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_text_fits_the_screen_and_explains_every_argument() {
+        let mut command = command();
+        command.build();
+        let mut seen = 0;
+        examine(&mut command, &mut seen);
+        assert!(seen > 1, "{seen}");
+    }
+
+    fn examine(command: &mut clap::Command, seen: &mut usize) {
+        *seen += 1;
+        for line in command.render_long_help().to_string().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let name = command.get_name().to_owned();
+        for argument in command.get_arguments().filter(|one| !one.is_hide_set()) {
+            let id = argument.get_id();
+            assert!(argument.get_help().is_some(), "`{id}` of `{name}`");
+        }
+        for below in command.get_subcommands_mut() {
+            if !below.is_hide_set() && below.get_name() != "help" {
+                examine(below, seen);
+            }
+        }
+    }
+}
