@@ -38,6 +38,12 @@ pub enum ReadError {
         /// What it is, with an article.
         kind: &'static str,
     },
+    /// A directory that a mount puts below itself.
+    #[error("`{path}` leads back to a directory that it lies in")]
+    Cycle {
+        /// The inner one.
+        path: String,
+    },
     /// What was read is not what was found a moment before.
     #[error("`{path}` changed while it was read")]
     Changed {

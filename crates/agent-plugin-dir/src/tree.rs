@@ -1,7 +1,6 @@
 //! Directories and files, opened one component at a time so that no link redirects an opening.
 
-use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
@@ -19,8 +18,14 @@ pub(crate) struct Root {
 }
 
 /// Which directory it is, whatever path leads there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity(rustix::fs::Dev, u64);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identity(Stat);
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.st_dev == other.0.st_dev && self.0.st_ino == other.0.st_ino
+    }
+}
 
 /// The content of a file and its low nine permission bits.
 #[derive(Debug)]
@@ -87,9 +92,19 @@ pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
+#[cfg_attr(
+    target_os = "linux",
+    expect(
+        clippy::useless_conversion,
+        reason = "the width of a mode differs between systems"
+    )
+)]
+fn permissions(stat: &Stat) -> u32 {
+    u32::from(Mode::from_raw_mode(stat.st_mode).bits())
+}
+
 pub(crate) fn identity(dir: impl AsFd) -> Result<Identity, Errno> {
-    let stat = fstat(dir)?;
-    Ok(Identity(stat.st_dev, stat.st_ino))
+    fstat(dir).map(Identity)
 }
 
 /// Says what something is that is read nowhere, with an article.
@@ -120,22 +135,28 @@ pub(crate) fn read_file(
     }
     let length = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
     budget.file(shown, length)?;
-    let bytes = exactly(File::from(opened), length, shown)?;
-    let mode = Mode::from_raw_mode(stat.st_mode).bits() & MODE_MASK;
-    Ok(Content { bytes, mode })
+    Ok(Content {
+        bytes: exactly(&opened, length, shown)?,
+        mode: permissions(&stat) & MODE_MASK,
+    })
 }
 
-fn exactly(file: impl Read, length: u64, shown: &str) -> Result<Vec<u8>, ReadError> {
-    let read = |source| ReadError::io("read", shown, source);
+/// Reads to the end, which is where it must be.
+fn exactly(file: &OwnedFd, length: u64, shown: &str) -> Result<Vec<u8>, ReadError> {
+    let failed = |source| ReadError::io("read", shown, source);
     let wanted = usize::try_from(length).unwrap_or(usize::MAX);
     let mut bytes = Vec::new();
-    // one more, so that the end is seen without growing the buffer
+    // one more, so that a longer file is seen without a larger buffer
     bytes
         .try_reserve_exact(wanted.saturating_add(1))
-        .map_err(|error| read(std::io::Error::new(std::io::ErrorKind::OutOfMemory, error)))?;
-    file.take(length.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(read)?;
+        .map_err(|error| failed(io::Error::new(io::ErrorKind::OutOfMemory, error)))?;
+    while bytes.len() <= wanted {
+        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno.into())),
+        }
+    }
     if bytes.len() != wanted {
         return Err(ReadError::changed(shown));
     }

@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 
 use crate::links::Leads;
-use crate::tree::{self, Identity, Root};
+use crate::tree::{self, Content, Identity, Root};
 use crate::{Followed, ReadError, places};
 
 /// What becomes of links and special files.
@@ -86,8 +86,7 @@ impl<'a> Walk<'a> {
         match found.map_err(|errno| ReadError::io("examine", &path, errno))? {
             FileType::RegularFile => {
                 let content = tree::read_file(&level.dir, name, &path, &mut self.budget)?;
-                self.snapshot.modes.insert(path.clone(), content.mode);
-                self.snapshot.files.insert(path, content.bytes);
+                self.keep(path, content);
                 Ok(())
             }
             FileType::Directory => {
@@ -107,6 +106,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn keep(&mut self, path: String, content: Content) {
+        self.snapshot.modes.insert(path.clone(), content.mode);
+        self.snapshot.files.insert(path, content.bytes);
+    }
+
     fn special(&mut self, path: &str, kind: &'static str) -> Result<(), ReadError> {
         if self.links == Links::Followed {
             self.found.push(places::special(path, kind));
@@ -119,34 +123,30 @@ impl<'a> Walk<'a> {
     }
 
     fn follow(&mut self, led: Leads, path: String) -> Result<(), ReadError> {
-        let real = match led {
-            Leads::Inside(real) => real,
-            Leads::Outside { directory } => {
-                self.found.push(places::escape(&path, directory));
-                return Ok(());
-            }
-            Leads::Nowhere => {
-                self.found.push(places::dangling(&path));
-                return Ok(());
-            }
-            Leads::Round => {
-                self.found.push(places::cycle(&path));
-                return Ok(());
-            }
+        let left_out = match led {
+            Leads::Inside(real) => return self.take(&real, path),
+            Leads::Outside { directory } => places::escape(&path, directory),
+            Leads::Nowhere => places::dangling(&path),
+            Leads::Round => places::cycle(&path),
         };
-        let opened = self.root.holder(&real);
+        self.found.push(left_out);
+        Ok(())
+    }
+
+    /// Takes what lies at a real path as if it lay at another one.
+    fn take(&mut self, real: &Path, path: String) -> Result<(), ReadError> {
+        let opened = self.root.holder(real);
         let (dir, name) = opened.map_err(|errno| ReadError::io("follow", &path, errno))?;
         let found = tree::look(&dir, name);
         match found.map_err(|errno| ReadError::io("examine", &path, errno))? {
             FileType::RegularFile => {
                 let content = tree::read_file(&dir, name, &path, &mut self.budget)?;
-                self.snapshot.modes.insert(path.clone(), content.mode);
-                self.snapshot.files.insert(path, content.bytes);
+                self.keep(path, content);
                 Ok(())
             }
             FileType::Directory => {
                 let opened = tree::open_directory(&dir, name);
-                self.enter(opened, path, real)
+                self.enter(opened, path, real.to_owned())
             }
             // a real path has none
             FileType::Symlink => Err(ReadError::changed(&path)),
@@ -165,6 +165,10 @@ impl<'a> Walk<'a> {
         let dir = opened.map_err(failed)?;
         let identity = tree::identity(&dir).map_err(failed)?;
         if self.levels.iter().any(|level| level.identity == identity) {
+            if self.links == Links::Refused {
+                let path = visible(path.as_bytes());
+                return Err(ReadError::Cycle { path });
+            }
             self.found.push(places::cycle(&path));
             return Ok(());
         }

@@ -99,6 +99,11 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         "a package is loaded from a map: no file, no process, no network",
     ),
     (
+        "agent-plugin-dir",
+        &["process-tree", "tokio", "reqwest"],
+        "a directory is only read: nothing in it is run, and nothing is fetched",
+    ),
+    (
         "backplane-client",
         &["reqwest", "backplane-http"],
         "the client needs no network adapter",
