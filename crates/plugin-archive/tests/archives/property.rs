@@ -78,13 +78,13 @@ proptest! {
 }
 
 /// Every place where a changed byte of an archive is not noticed, and what may change there.
-fn unnoticed(files: &Files) -> Vec<(usize, u8)> {
+fn unnoticed(files: &Files, flips: &[u8]) -> Vec<(usize, u8)> {
     let archive = pack(files, &Modes::new(), &Limits::default()).unwrap();
     let whole = unpack_with_metadata(&archive, &Limits::default()).unwrap();
     let mut places = Vec::new();
     for at in 0..archive.len() {
         let mut may_change = 0;
-        for flip in 1..=u8::MAX {
+        for flip in flips.iter().copied() {
             let mut damaged = archive.clone();
             damaged[at] ^= flip;
             if let Ok(read) = unpack_with_metadata(&damaged, &Limits::default()) {
@@ -111,12 +111,14 @@ fn in_an_archive_of_nothing_only_what_means_nothing_may_change() {
         .chain(time_hint_and_system)
         .chain([(26, behind_the_last_code)])
         .collect();
-    assert_eq!(unnoticed(&Files::new()), expected);
+    let every_change: Vec<u8> = (1..=u8::MAX).collect();
+    assert_eq!(unnoticed(&Files::new(), &every_change), expected);
 }
 
 /// Compressed data has several spellings of the same bytes, so some changes in it are one of them.
 #[test]
-fn in_an_archive_of_a_file_every_change_is_noticed_or_changes_nothing() {
+fn in_an_archive_of_a_file_every_turned_bit_is_noticed_or_changes_nothing() {
     let files = Files::from([("a".to_owned(), (0..=255).collect())]);
-    assert!(unnoticed(&files).len() >= 7);
+    let every_bit: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
+    assert!(unnoticed(&files, &every_bit).len() >= 7);
 }
