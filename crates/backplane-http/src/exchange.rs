@@ -1,5 +1,7 @@
 //! One attempt: send, follow what may be followed, judge the head, read the body.
 
+use std::time::Duration;
+
 use backplane_client::{Answer, Body, Fault, Method, Redirects, Request, TransportError};
 use bounded::text::visible;
 use reqwest::header::{
@@ -15,6 +17,9 @@ use crate::error::of_reqwest;
 use crate::head;
 use crate::partial::Partial;
 
+/// How long the reasons of a failure are waited for; its status is there already.
+const REFUSAL_TIME: Duration = Duration::from_secs(2);
+
 /// A request as it is sent, each time.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
@@ -25,6 +30,7 @@ pub(crate) struct Ask {
     headers: HeaderMap,
     body: Option<Bytes>,
     pub(crate) limit: usize,
+    refusal_limit: usize,
     redirects: Redirects,
 }
 
@@ -55,6 +61,7 @@ impl Ask {
             headers,
             body,
             limit: request.answer_limit(),
+            refusal_limit: request.refusal_limit(),
             redirects: Redirects::of(request)?,
         })
     }
@@ -121,11 +128,35 @@ pub(crate) async fn exchange(
             read(response, ask, partial, pulse).await?;
             Ok(Answer::new(status, Body::Bytes(partial.take())))
         }
-        // The body is not read: the connection goes with the response.
         _ => {
-            let mut answer = Answer::new(status, Body::Bytes(Vec::new()));
-            answer.retry_after = head::wait(response.headers(), clock.wall());
+            let wait = head::wait(response.headers(), clock.wall());
+            let soon = clock.now().saturating_add(REFUSAL_TIME);
+            let body = tokio::select! {
+                body = refusal(response, ask.refusal_limit) => body,
+                () = clock.wait(soon) => Vec::new(),
+            };
+            let mut answer = Answer::new(status, Body::Bytes(body));
+            answer.retry_after = wait;
             Ok(answer)
+        }
+    }
+}
+
+/// Reads the body of a failure, mostly not at all: the connection then goes with the response. One
+/// that is too long, breaks off, does not come or is encoded is left empty.
+async fn refusal(mut response: Response, limit: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    let failed = response.status().as_u16() >= 400;
+    if limit == 0 || !failed || head::is_encoded(response.headers()) {
+        return body;
+    }
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if chunk.len() <= limit - body.len() => {
+                body.extend_from_slice(&chunk);
+            }
+            Ok(None) => return body,
+            Ok(Some(_)) | Err(_) => return Vec::new(),
         }
     }
 }

@@ -77,6 +77,11 @@ impl Proxies {
             let proxy = proxy.map_err(|_| SetupError::Proxy { name })?;
             proxies.push(proxy.no_proxy(except()));
         }
+        // The library below takes a `*` for names alone, not for addresses.
+        let except = self.except.as_deref().unwrap_or_default();
+        if except.split(',').any(|entry| entry.trim() == "*") {
+            proxies.clear();
+        }
         Ok(proxies)
     }
 }

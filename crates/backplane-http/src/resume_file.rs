@@ -8,8 +8,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use fs_err::os::unix::fs::OpenOptionsExt as _;
-use fs_err::{File, OpenOptions};
+use fs_err::File;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::error::ResumeError;
 use crate::head::is_strong;
@@ -130,19 +131,15 @@ fn split(file: &[u8]) -> Option<(&str, &str, usize)> {
 }
 
 fn open(path: &Path) -> Result<File, ResumeError> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let flags = flags.bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true);
-    options.mode(0o600).custom_flags(flags);
-    options.open(path).map_err(|source| {
-        let link = source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-        if link || source.kind() == io::ErrorKind::IsADirectory {
-            let path = path.to_owned();
-            return ResumeError::NotAFile { path };
-        }
-        failed(path, source)
-    })
+    // A pipe must not keep us waiting.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    match rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok(File::from_parts(file.into(), path)),
+        Err(Errno::LOOP | Errno::ISDIR) => Err(ResumeError::NotAFile {
+            path: path.to_owned(),
+        }),
+        Err(error) => Err(failed(path, error.into())),
+    }
 }
 
 fn check(path: &Path, file: &File) -> Result<(), ResumeError> {
