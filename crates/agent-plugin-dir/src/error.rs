@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use agent_plugin::Diagnostic;
+use agent_plugin::{Diagnostic, MANIFEST, Severity};
 use plugin_archive::{ArchiveError, Entry, Rule, visible};
 
 /// Why a directory is not read; nothing of it is returned then.
@@ -102,6 +102,16 @@ pub enum LoadError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The manifest rejects the package.
-    #[error("the package is rejected: {}", .0.first().map_or("", |found| &found.message))]
+    #[error("the package is rejected: {}", reason(.0))]
     Rejected(Vec<Diagnostic>),
+}
+
+/// The first thing that is wrong with the manifest; a skill that was skipped rejects nothing.
+fn reason(found: &[Diagnostic]) -> String {
+    found
+        .iter()
+        .find(|found| found.severity == Severity::Error && found.path.starts_with(MANIFEST))
+        .map_or_else(String::new, |found| {
+            format!("`{}`: {}", found.path, found.message)
+        })
 }

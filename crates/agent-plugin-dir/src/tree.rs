@@ -162,3 +162,18 @@ fn exactly(file: &OwnedFd, length: u64, shown: &str) -> Result<Vec<u8>, ReadErro
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_special_file_is_named() {
+        // a device can be made by root alone, so no directory of the tests has one
+        assert_eq!(kind(FileType::CharacterDevice), "a device");
+        assert_eq!(kind(FileType::BlockDevice), "a device");
+        assert_eq!(kind(FileType::Fifo), "a FIFO");
+        assert_eq!(kind(FileType::Socket), "a socket");
+        assert_eq!(kind(FileType::Unknown), "no file");
+    }
+}

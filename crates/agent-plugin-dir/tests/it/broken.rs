@@ -180,10 +180,17 @@ fn a_manifest_that_is_no_file_rejects_the_package_with_one_reason() {
 
     let tree = Tree::empty();
     tree.link("gone", "nothing");
+    tree.link("mcp.json", "nothing");
+    let error = tree.try_load().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the package is rejected: `plugin.json`: there is no `plugin.json` at the root"
+    );
     assert_eq!(
         tree.rejected(),
         [
             "Warning link_dangling gone",
+            "Error link_dangling mcp.json",
             "Error manifest_missing plugin.json"
         ]
     );

@@ -4,7 +4,7 @@ use agent_plugin_dir::{Options, load_directory};
 use plugin_archive::Limits;
 use test_case::test_case;
 
-use crate::tree::{MANIFEST, Tree, lines, skill};
+use crate::tree::{MANIFEST, Tree, lines, skill, told, without_privileges};
 
 const MCP: &str = r#"{"$schema":"https://agent-plugins.org/schemas/1.0.0/mcp.schema.json","mcpServers":{"bare":{"type":"stdio","command":"node"}}}"#;
 
@@ -83,7 +83,6 @@ fn a_skill_that_escapes_is_skipped_alone(path: &str, target: &str) {
 #[test_case("skills/three", "../../outside.txt"; "a file among the skills")]
 #[test_case("docs", "/"; "the root of the system")]
 #[test_case("docs/mcp.json", "../../outside.txt"; "a fixed name elsewhere")]
-#[test_case("docs", "/proc/self/cwd"; "what each process sees differently")]
 #[test_case("docs", "../nothing"; "nothing outside")]
 #[test_case("docs", "../outside.txt/x"; "below a file outside")]
 fn a_resource_that_escapes_is_left_out_and_told(path: &str, target: &str) {
@@ -93,6 +92,46 @@ fn a_resource_that_escapes_is_left_out_and_told(path: &str, target: &str) {
     assert_eq!(found, [format!("Warning resource_escapes_root {path}")]);
     assert_eq!((skills.len(), servers.len()), (2, 1));
     assert_eq!(tree.load().files.len(), 4);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_through_what_each_process_sees_differently_escapes() {
+    let tree = whole();
+    let inside = tree.path().canonicalize().unwrap().join("plugin.json");
+    let target = format!("/proc/self/root{}", inside.display());
+    assert_eq!(fs_err::read_to_string(&target).unwrap(), MANIFEST);
+    tree.link("alias", target);
+    let (_, _, found) = parts(&tree);
+    assert_eq!(found, ["Warning resource_escapes_root alias"]);
+}
+
+#[test]
+fn a_link_behind_a_door_that_is_closed_outside_escapes_and_inside_is_an_error() {
+    let tree = whole();
+    tree.write("../closed/file", "secret");
+    tree.link("out", "../closed/file");
+    for path in ["..", "."] {
+        tree.mode(path, 0o755);
+    }
+    tree.mode("../closed", 0o000);
+    let package = without_privileges(|| tree.load());
+    assert_eq!(
+        lines(&package.diagnostics),
+        ["Warning resource_escapes_root out"]
+    );
+
+    tree.write("z/closed/file", "x");
+    tree.link("in", "z/closed/file");
+    tree.mode("z/closed", 0o000);
+    let error = without_privileges(|| tree.try_load().unwrap_err());
+    tree.mode("z/closed", 0o755);
+    tree.mode("../closed", 0o755);
+    let error = told(&error);
+    assert!(
+        error.starts_with("failed to follow `in`: Permission denied"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -6,5 +6,7 @@ mod escapes;
 mod follow;
 mod limits;
 mod property;
+#[cfg(target_os = "linux")]
+mod race;
 mod strict;
 mod tree;
