@@ -3,9 +3,10 @@
 use agent_plugin::{Diagnostic, MANIFEST, Options};
 use bytes::Bytes;
 use digest_text::{Blake3Text, Sha256Text};
+use plugin_archive::{ArchiveError, LimitName, Rule};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{PluginId, StoreError};
+use crate::{MAX_VERSION, PluginId, StoreError};
 
 /// The right to have one package in memory; it ends when this is dropped.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Admission {
     /// # Errors
     /// [`StoreError::Archive`] with the limit of archives before anything is hashed,
     /// [`StoreError::IntegrityMismatch`] before anything is unpacked, [`StoreError::Archive`] and
-    /// [`StoreError::Rejected`] for what is no package.
+    /// [`StoreError::Rejected`] for what is no package, [`StoreError::TooLong`] for its version.
     pub async fn check(self, bytes: Bytes, announced: Sha256Text) -> Result<Checked, StoreError> {
         tokio::task::spawn_blocking(move || self.check_now(bytes, announced))
             .await
@@ -55,14 +56,12 @@ impl Admission {
     }
 
     fn check_now(self, bytes: Bytes, announced: Sha256Text) -> Result<Checked, StoreError> {
-        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if length > self.limits.archive_bytes {
-            return Err(StoreError::Archive(plugin_archive::ArchiveError {
+        let limit = self.limits.archive_bytes;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > limit) {
+            let name = LimitName::ArchiveBytes;
+            return Err(StoreError::Archive(ArchiveError {
                 entry: None,
-                rule: plugin_archive::Rule::Limit {
-                    name: plugin_archive::LimitName::ArchiveBytes,
-                    limit: self.limits.archive_bytes,
-                },
+                rule: Rule::Limit { name, limit },
             }));
         }
         let digest = Sha256Text::of(&bytes);
@@ -81,6 +80,16 @@ impl Admission {
             .map_err(|_| StoreError::Inconsistent {
                 what: "a package has a name that is none",
             })?;
+        let version = package.version().map(str::to_owned);
+        if version
+            .as_ref()
+            .is_some_and(|version| version.len() > MAX_VERSION)
+        {
+            return Err(StoreError::TooLong {
+                what: "version of a package",
+                limit: MAX_VERSION,
+            });
+        }
         let description = match package.manifest.get("description") {
             Some(strict_json::Json::Text(text)) => Some(text.clone()),
             _ => None,
@@ -92,7 +101,7 @@ impl Admission {
             unpacked_bytes: u64::try_from(sum).unwrap_or(u64::MAX),
             files: u64::try_from(package.files.len()).unwrap_or(u64::MAX),
             plugin_id,
-            version: package.version().map(str::to_owned),
+            version,
             description,
             manifest: package.files.get(MANIFEST).cloned().unwrap_or_default(),
             diagnostics: package.diagnostics,
@@ -107,6 +116,10 @@ impl Checked {
     #[must_use]
     pub const fn digest(&self) -> Sha256Text {
         self.digest
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        u64::try_from(self.bytes.len()).unwrap_or(u64::MAX)
     }
 
     /// Returns the plugin, which whoever publishes it must be allowed to publish.

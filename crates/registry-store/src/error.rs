@@ -146,6 +146,14 @@ pub enum StoreError {
     /// What is in the archive is no package.
     #[error("{}", rejection(.0))]
     Rejected(Vec<Diagnostic>),
+    /// Something is longer than is kept.
+    #[error("the {what} is longer than {limit} bytes")]
+    TooLong {
+        /// What.
+        what: &'static str,
+        /// How long it may be.
+        limit: usize,
+    },
     /// Too many of something.
     #[error("more than {limit} {what} are not remembered")]
     TooMany {
@@ -272,6 +280,7 @@ impl StoreError {
                     },
                 ..
             })
+            | Self::TooLong { .. }
             | Self::TooMany { .. } => WireCode::LimitExceeded,
             Self::Archive(_) | Self::Rejected(_) => WireCode::InvalidPackage,
             Self::ReceiptMismatch { .. } => WireCode::ReceiptMismatch,

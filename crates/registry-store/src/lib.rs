@@ -12,6 +12,7 @@ mod error;
 mod model;
 mod names;
 mod place;
+mod sqlite;
 mod store;
 
 pub use checked::{Admission, Checked};
@@ -19,8 +20,8 @@ pub use error::{StoreError, WireCode};
 pub use model::{
     Artifact, CatalogChannel, CatalogEntry, Collected, Installation, InstallationFilter,
     InstallationStatus, Limits, Listed, MAX_ACTOR, MAX_HOST, MAX_LISTED_DESCRIPTION, MAX_PAGE,
-    MAX_QUERY, MAX_REASON, MAX_REPORTED_ERROR, Page, Published, Receipt, Release, ReleaseStatus,
-    Report, Uploaded, Wanted,
+    MAX_QUERY, MAX_REASON, MAX_REPORTED_ERROR, MAX_VERSION, Page, Published, Receipt, Release,
+    ReleaseStatus, Report, Uploaded, Wanted,
 };
 pub use names::{ChannelName, NameError, PluginId, ReleaseId};
 pub use place::{ArtifactPlace, ByteStream, S3};

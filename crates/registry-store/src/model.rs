@@ -19,6 +19,8 @@ pub const MAX_PAGE: u32 = 100;
 pub const MAX_QUERY: usize = 200;
 /// Longest description in a catalog, in bytes; what is longer is cut there, and whole in the release.
 pub const MAX_LISTED_DESCRIPTION: usize = 4096;
+/// Longest version of a package that is taken, in bytes: pages show a hundred of them.
+pub const MAX_VERSION: usize = 256;
 /// Longest reason for a yank, in bytes.
 pub const MAX_REASON: usize = 1024;
 /// Longest text of an error that is reported of an installation, in bytes.

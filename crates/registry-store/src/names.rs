@@ -109,6 +109,16 @@ impl ReleaseId {
     }
 }
 
+impl ReleaseId {
+    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
 impl FromStr for ReleaseId {
     type Err = NameError;
 

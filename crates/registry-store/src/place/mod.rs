@@ -1,0 +1,210 @@
+//! Where artifacts are kept.
+
+mod disk;
+mod objects;
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use digest_text::Sha256Text;
+use futures_util::stream::BoxStream;
+
+use self::disk::Disk;
+use self::objects::Objects;
+
+use crate::StoreError;
+
+/// Bytes of an artifact, piece by piece; an error ends it.
+pub type ByteStream = BoxStream<'static, Result<Bytes, StoreError>>;
+
+/// Where artifacts are kept.
+#[derive(Debug, Clone, Default)]
+pub enum ArtifactPlace {
+    /// In `artifacts` below the root.
+    #[default]
+    Disk,
+    /// In memory, gone with the store.
+    Memory,
+    /// In a bucket.
+    S3(Box<S3>),
+}
+
+/// A bucket of a service that speaks S3, which this registry alone writes to.
+#[derive(Clone)]
+pub struct S3 {
+    /// Its name.
+    pub bucket: String,
+    /// Its region.
+    pub region: String,
+    /// Another service than that of the region; `http://` only if it is meant.
+    pub endpoint: Option<String>,
+    /// What the names of artifacts begin with there.
+    pub prefix: Option<String>,
+    /// Who asks.
+    pub access_key_id: String,
+    /// And proves it.
+    pub secret_access_key: String,
+    /// Whom to believe.
+    pub tls: Arc<rustls::ClientConfig>,
+}
+
+impl fmt::Debug for S3 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("S3")
+            .field("bucket", &self.bucket)
+            .field("region", &self.region)
+            .field("endpoint", &self.endpoint)
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Longest piece that is read at once from a disk.
+const PIECE: usize = 64 * 1024;
+
+/// What bytes are kept under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// An artifact.
+    Artifact(Sha256Text),
+    /// The receipt beside an artifact.
+    Receipt(Sha256Text),
+}
+
+impl Key {
+    const fn digest(self) -> Sha256Text {
+        match self {
+            Self::Artifact(digest) | Self::Receipt(digest) => digest,
+        }
+    }
+
+    fn hex(self) -> String {
+        let text = self.digest().to_string();
+        text.strip_prefix("sha256:").unwrap_or_default().to_owned()
+    }
+
+    fn shard(self) -> String {
+        self.hex().chars().take(2).collect()
+    }
+
+    fn name(self) -> String {
+        let hex = self.hex();
+        match self {
+            Self::Artifact(_) => hex,
+            Self::Receipt(_) => format!("{hex}.receipt"),
+        }
+    }
+}
+
+/// Bytes that were kept, and how many they were.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    pub(crate) key: Key,
+    pub(crate) bytes: u64,
+}
+
+impl Kept {
+    /// Says that they are not there as they were.
+    pub(crate) fn damaged(self, reason: String) -> StoreError {
+        StoreError::Damaged {
+            what: match self.key {
+                Key::Artifact(_) => "artifact",
+                Key::Receipt(_) => "the receipt of artifact",
+            },
+            digest: self.key.digest(),
+            reason,
+        }
+    }
+
+    pub(crate) fn check_length(self, found: u64) -> Result<(), StoreError> {
+        if found == self.bytes {
+            return Ok(());
+        }
+        Err(self.damaged(format!("it has {found} bytes, not {}", self.bytes)))
+    }
+}
+
+/// An open place.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    Disk(Disk),
+    Objects(Objects),
+}
+
+impl Place {
+    /// Opens a place. Blocks.
+    pub(crate) fn open(root: &Path, place: ArtifactPlace) -> Result<Self, StoreError> {
+        Ok(match place {
+            ArtifactPlace::Disk => Self::Disk(Disk::open(root)?),
+            ArtifactPlace::Memory => Self::Objects(Objects::in_memory()),
+            ArtifactPlace::S3(s3) => Self::Objects(Objects::in_bucket(*s3)?),
+        })
+    }
+
+    /// Removes what a killed process left beside a key. Blocks.
+    pub(crate) fn sweep(&self, key: Key) {
+        if let Self::Disk(disk) = self {
+            disk.sweep(key);
+        }
+    }
+
+    /// Writes bytes, durable when it returns. `held` lives as long as the writing does, which may be
+    /// longer than the caller waits.
+    pub(crate) async fn put(
+        &self,
+        key: Key,
+        bytes: Bytes,
+        held: impl Send + 'static,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Disk(disk) => disk.put(key, bytes, held).await,
+            Self::Objects(objects) => {
+                let put = objects.put(key, bytes).await;
+                drop(held);
+                put
+            }
+        }
+    }
+
+    /// Tells how many bytes there are.
+    pub(crate) async fn length(&self, key: Key) -> Result<Option<u64>, StoreError> {
+        match self {
+            Self::Disk(disk) => disk.length(key).await,
+            Self::Objects(objects) => objects.length(key).await,
+        }
+    }
+
+    /// Reads a part of what was kept; never of anything that has another length.
+    pub(crate) async fn get(
+        &self,
+        kept: Kept,
+        range: Range<u64>,
+    ) -> Result<ByteStream, StoreError> {
+        match self {
+            Self::Disk(disk) => disk.get(kept, range).await,
+            Self::Objects(objects) => objects.get(kept, range).await,
+        }
+    }
+
+    /// Removes what is there, if anything is.
+    pub(crate) async fn delete(&self, key: Key) -> Result<(), StoreError> {
+        match self {
+            Self::Disk(disk) => disk.delete(key).await,
+            Self::Objects(objects) => objects.delete(key).await,
+        }
+    }
+}
+
+fn failed(
+    doing: &'static str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> StoreError {
+    StoreError::Artifacts {
+        doing,
+        source: source.into(),
+    }
+}

@@ -1,0 +1,255 @@
+//! The one thread that writes.
+//!
+//! It takes what waits, runs each operation under a savepoint, commits them together and answers
+//! then. While a commit waits for the disk the next operations gather, so that the number of
+//! commits falls as the load rises.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::StoreError;
+
+/// Most operations of one commit.
+const BATCH: usize = 256;
+/// Most operations that wait; more are refused.
+const WAITING: usize = 1024;
+
+/// Sends the answer of an operation, once it is known whether the commit went well.
+type Reply = Box<dyn FnOnce(Option<&str>) + Send>;
+/// Runs an operation; without a connection it only makes the reply for a transaction that failed.
+type Operation = Box<dyn FnOnce(Option<&Connection>) -> Reply + Send>;
+
+/// The handle of the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Option<SyncSender<Operation>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> Result<Self, StoreError> {
+        let (queue, operations) = sync_channel(WAITING);
+        let thread = std::thread::Builder::new()
+            .name("registry-writer".to_owned())
+            .spawn(move || serve(&connection, &operations))
+            .map_err(|error| StoreError::NotCommitted {
+                reason: error.to_string(),
+            })?;
+        Ok(Self {
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    /// Queues an operation, which runs although nobody may wait for it any more; the answer comes
+    /// after the commit.
+    pub(super) fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<oneshot::Receiver<Result<T, StoreError>>, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        let queued: Operation = Box::new(move |connection| {
+            let outcome = match connection {
+                Some(connection) => savepoint(connection, operation),
+                None => Err(StoreError::Closed),
+            };
+            let outcome = outcome.map_err(|error| error.while_doing(doing));
+            Box::new(move |failure| {
+                let answer = match failure {
+                    None => outcome,
+                    Some(reason) => Err(StoreError::NotCommitted {
+                        reason: reason.to_owned(),
+                    }),
+                };
+                drop(sender.send(answer));
+            })
+        });
+        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
+        queue.try_send(queued).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Busy,
+            TrySendError::Disconnected(_) => StoreError::Closed,
+        })?;
+        Ok(receiver)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported by the thread itself.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Runs one operation; what fails leaves nothing behind.
+fn savepoint<T>(
+    connection: &Connection,
+    operation: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let sql = |sql: &str| -> Result<(), StoreError> {
+        connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    };
+    sql("SAVEPOINT operation")?;
+    let outcome = operation(connection);
+    if outcome.is_err() && !connection.is_autocommit() {
+        sql("ROLLBACK TO operation")?;
+    }
+    if !connection.is_autocommit() {
+        sql("RELEASE operation")?;
+    }
+    outcome
+}
+
+fn serve(connection: &Connection, operations: &Receiver<Operation>) {
+    while let Ok(first) = operations.recv() {
+        let mut replies = Vec::new();
+        let outcome = commit_batch(connection, first, operations, &mut replies);
+        let failure = outcome.err().map(|error| error.to_string());
+        if let Some(reason) = &failure {
+            tracing::error!(
+                reason,
+                operations = replies.len(),
+                "a transaction could not be committed"
+            );
+        }
+        for reply in replies {
+            reply(failure.as_deref());
+        }
+    }
+}
+
+fn commit_batch(
+    connection: &Connection,
+    first: Operation,
+    operations: &Receiver<Operation>,
+    replies: &mut Vec<Reply>,
+) -> Result<(), rusqlite::Error> {
+    let begun = connection
+        .prepare_cached("BEGIN IMMEDIATE")
+        .and_then(|mut begin| begin.execute([]));
+    let mut next = Some(first);
+    while let Some(operation) = next {
+        // Outside of a transaction a savepoint would commit by itself: what cannot be part of the
+        // batch does not run.
+        replies.push(operation(
+            (!connection.is_autocommit()).then_some(connection),
+        ));
+        next = if replies.len() < BATCH {
+            operations.try_recv().ok()
+        } else {
+            None
+        };
+    }
+    begun?;
+    if connection.is_autocommit() {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
+            Some("the transaction was rolled back".to_owned()),
+        ));
+    }
+    let committed = connection
+        .prepare_cached("COMMIT")
+        .and_then(|mut commit| commit.execute([]));
+    if let Err(error) = committed {
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
+        }
+        return Err(error);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting() -> (tempfile::TempDir, std::path::PathBuf, Writer) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x INTEGER UNIQUE)")
+            .unwrap();
+        (folder, path, Writer::start(connection).unwrap())
+    }
+
+    fn insert(connection: &Connection, x: i64) -> Result<(), StoreError> {
+        connection.execute("INSERT INTO t (x) VALUES (?1)", [x])?;
+        Ok(())
+    }
+
+    fn rows(path: &std::path::Path) -> Vec<i64> {
+        let connection = Connection::open(path).unwrap();
+        let mut statement = connection.prepare("SELECT x FROM t ORDER BY x").unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_failed_operation_leaves_nothing_and_its_neighbours_stand() {
+        let (_folder, path, writer) = counting();
+        let first = writer.write("insert", |c| insert(c, 1)).unwrap();
+        let half = writer.write("insert twice", |c| {
+            insert(c, 2)?;
+            insert(c, 1)
+        });
+        let last = writer.write("insert", |c| insert(c, 4)).unwrap();
+        first.await.unwrap().unwrap();
+        let error = half.unwrap().await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "failed to insert twice");
+        last.await.unwrap().unwrap();
+        assert_eq!(rows(&path), [1, 4]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_answered_as_done_that_was_not_committed() {
+        let (_folder, path, writer) = counting();
+        // The operation tears the transaction down under itself, as a full disk does.
+        let torn = writer.write("tear", |c| {
+            insert(c, 1)?;
+            c.execute_batch("ROLLBACK")?;
+            Ok(())
+        });
+        let error = torn.unwrap().await.unwrap().unwrap_err();
+        assert!(matches!(error, StoreError::NotCommitted { .. }), "{error}");
+        writer
+            .write("insert", |c| insert(c, 2))
+            .unwrap()
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(rows(&path), [2]);
+    }
+
+    #[tokio::test]
+    async fn more_than_may_wait_is_refused_and_what_was_taken_is_done() {
+        let (_folder, path, writer) = counting();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (started, running) = std::sync::mpsc::channel();
+        drop(writer.write("wait", move |_| {
+            started.send(()).unwrap();
+            wait.recv().unwrap();
+            Ok(())
+        }));
+        running.recv().unwrap();
+        for x in 0..WAITING {
+            drop(
+                writer
+                    .write("insert", move |c| insert(c, i64::try_from(x).unwrap()))
+                    .unwrap(),
+            );
+        }
+        let refused = writer.write("insert", |c| insert(c, -1));
+        assert!(matches!(refused, Err(StoreError::Busy)));
+        go.send(()).unwrap();
+        drop(writer);
+        assert_eq!(rows(&path).len(), WAITING);
+    }
+}
