@@ -3,6 +3,9 @@
 //! Nothing is judged here. No command starts a process or runs anything of a package.
 
 mod commands;
+mod package;
+mod staged;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
