@@ -1,9 +1,23 @@
-//! The body of the fuzz target, shared with the test that replays its corpus.
+//! The bodies of the fuzz targets, shared with the test that replays their corpora.
 
+use std::num::NonZeroUsize;
+
+use crate::header::{self, BLOCK};
+use crate::pack::compress;
 use crate::{Limits, pack, unpack_with_metadata};
 
 /// What no message is longer than: the words of a rule and a name of 256 bytes, each as `\x..`.
 const LONGEST_MESSAGE: usize = 2400;
+
+/// Reads arbitrary bytes as the tar stream of an archive whose checksums are right, so that what
+/// lies behind them is reached too.
+pub fn stream(bytes: &[u8]) {
+    let mut tar = bytes.to_vec();
+    for block in tar.as_chunks_mut::<BLOCK>().0 {
+        header::seal(block);
+    }
+    archive(&compress(&tar, NonZeroUsize::MIN));
+}
 
 /// Reads arbitrary bytes and checks what must hold for whatever was accepted or refused.
 pub fn archive(bytes: &[u8]) {

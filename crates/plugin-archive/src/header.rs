@@ -161,9 +161,20 @@ pub(crate) fn write(path: &str, mode: u32, size: u64) -> Result<Block, Rule> {
     put(MAGIC.start, USTAR);
     put(DEVICE_MAJOR.start, b"0000000");
     put(DEVICE_MINOR.start, b"0000000");
-    let sum = format!("{:06o}\0 ", checksum(&block));
-    block[CHECKSUM].copy_from_slice(sum.as_bytes());
+    write_checksum(&mut block);
     Ok(block)
+}
+
+fn write_checksum(block: &mut Block) {
+    let sum = format!("{:06o}\0 ", checksum(block));
+    block[CHECKSUM].copy_from_slice(sum.as_bytes());
+}
+
+/// Gives a block that has the magic of a header its checksum, and no other one.
+pub(crate) fn seal(block: &mut Block) {
+    if block[MAGIC] == *USTAR {
+        write_checksum(block);
+    }
 }
 
 /// Prefix and name; the first place that fits, so that the prefix is as short as it can be.

@@ -109,7 +109,7 @@ struct Piece {
     crc: crc32fast::Hasher,
 }
 
-fn compress(tar: &[u8], threads: NonZeroUsize) -> Vec<u8> {
+pub(crate) fn compress(tar: &[u8], threads: NonZeroUsize) -> Vec<u8> {
     let pieces: Vec<&[u8]> = tar.chunks(PIECE).collect();
     let next = AtomicUsize::new(0);
     let work = || {
