@@ -108,6 +108,11 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         &["reqwest", "backplane-http"],
         "the client needs no network adapter",
     ),
+    (
+        "backplane-http",
+        &["cli-shell", "process-tree"],
+        "the transport reads no variable and starts nothing",
+    ),
 ];
 
 /// Crates that reach base crates only, of ours.

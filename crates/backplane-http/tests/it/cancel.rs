@@ -28,7 +28,7 @@ fn cancel_once(url: &str, ready: impl FnOnce()) {
 }
 
 #[test]
-fn before_anything_is_sent() {
+fn who_has_cancelled_sends_nothing() {
     let server = Server::plain(vec![Step::Send(ok())]);
     let client = client(&server.url(), patient());
     let outcome = get_until(&client, &AtomicBool::new(true));
@@ -47,28 +47,28 @@ fn before_anything_is_sent() {
 }
 
 #[test]
-fn while_connecting() {
+fn a_cancellation_ends_connecting() {
     let server = Server::plain(vec![Step::Deaf]);
     let url = server.url().replace("http:", "https:");
     cancel_once(&url, || server.wait_for_connections(1));
 }
 
 #[test]
-fn while_waiting_for_the_head() {
+fn a_cancellation_ends_waiting_for_the_head() {
     let server = Server::plain(vec![Step::Hold(Vec::new())]);
     cancel_once(&server.url(), || server.wait_for_requests(1));
     server.wait_for_leaving(1);
 }
 
 #[test]
-fn while_reading_the_body() {
+fn a_cancellation_ends_reading_the_body() {
     let server = Server::plain(vec![Step::Hold(answer(200, &["content-length: 9"], b"{"))]);
     cancel_once(&server.url(), || server.wait_for_requests(1));
     server.wait_for_leaving(1);
 }
 
 #[test]
-fn while_waiting_for_the_next_attempt() {
+fn a_cancellation_ends_the_wait_for_the_next_attempt() {
     let busy = answer(503, &["retry-after: 1800"], b"");
     let server = Server::plain(vec![Step::Send(busy), Step::Send(ok())]);
     cancel_once(&server.url(), || server.wait_for_requests(1));
@@ -76,7 +76,7 @@ fn while_waiting_for_the_next_attempt() {
 }
 
 #[test]
-fn while_sending_a_body() {
+fn a_cancellation_ends_sending_a_body() {
     let server = Server::plain(vec![Step::Deaf]);
     let client = client(&server.url(), patient());
     let flag = AtomicBool::new(false);
