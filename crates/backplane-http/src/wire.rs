@@ -94,6 +94,11 @@ fn client(options: &Options, config: &ClientConfig, far: bool) -> Result<Client,
         .connect_timeout(options.times.connect)
         .pool_idle_timeout(KEPT)
         .pool_max_idle_per_host(MOST_KEPT)
+        // Whatever other packages of the build ask the library for.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
         .http1_only()
         .tcp_nodelay(true)
         .tls_backend_preconfigured(config.clone());
