@@ -165,6 +165,10 @@ fn exactly(file: &OwnedFd, length: u64, shown: &str) -> Result<Vec<u8>, ReadErro
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use plugin_archive::Limits;
+
     use super::*;
 
     #[test]
@@ -175,5 +179,49 @@ mod tests {
         assert_eq!(kind(FileType::Fifo), "a FIFO");
         assert_eq!(kind(FileType::Socket), "a socket");
         assert_eq!(kind(FileType::Unknown), "no file");
+    }
+
+    #[test]
+    fn what_became_a_link_after_it_was_looked_at_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        fs_err::create_dir(folder.path().join("real")).unwrap();
+        fs_err::write(folder.path().join("real/file"), "x").unwrap();
+        symlink("real", folder.path().join("d")).unwrap();
+        symlink("real/file", folder.path().join("f")).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let dir = root.directory().unwrap();
+        assert!(open_directory(&dir, Path::new("real")).is_ok());
+        assert!(open_directory(&dir, Path::new("d")).is_err());
+        assert!(root.holder(Path::new("real/file")).is_ok());
+        assert!(root.holder(Path::new("d/file")).is_err());
+        let mut budget = Budget::new(&Limits::default());
+        let error = read_file(&dir, Path::new("f"), "f", &mut budget).unwrap_err();
+        assert!(matches!(error, ReadError::Io { action: "open", .. }));
+    }
+
+    #[test]
+    fn what_became_a_fifo_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        nix::unistd::mkfifo(&folder.path().join("f"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let dir = Root::open(folder.path()).unwrap().directory().unwrap();
+        let mut budget = Budget::new(&Limits::default());
+        let error = read_file(&dir, Path::new("f"), "f", &mut budget).unwrap_err();
+        assert!(matches!(error, ReadError::Changed { path } if path == "f"));
+    }
+
+    #[test]
+    fn a_file_that_became_longer_or_shorter_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        for (length, content) in [(3, "abc"), (2, "abc"), (4, "abc"), (0, "a"), (1, "")] {
+            fs_err::write(&path, content).unwrap();
+            let file = openat(CWD, &path, FILE, Mode::empty()).unwrap();
+            match exactly(&file, length, "f") {
+                Ok(bytes) => assert_eq!((bytes, length), (content.into(), 3)),
+                Err(error) => {
+                    assert!(matches!(error, ReadError::Changed { .. }) && length != 3);
+                }
+            }
+        }
     }
 }

@@ -67,8 +67,15 @@ fn a_link_is_resolved_from_where_it_really_lies() {
     tree.write("file", "wrong");
     tree.link("a/b/c/link", "../file");
     tree.link("alias", "a/b/c");
-    let package = tree.load();
-    assert_eq!(package.files["alias/link"], b"right");
+    assert_eq!(tree.load().files["alias/link"], b"right");
+
+    // also below what a link leads to
+    let tree = Tree::package();
+    tree.write("a/file", "right");
+    tree.write("file", "wrong");
+    tree.link("a/b/c/link", "../../file");
+    tree.link("alias", "a/b");
+    assert_eq!(tree.load().files["alias/c/link"], b"right");
 }
 
 #[test]
