@@ -27,6 +27,8 @@ pub enum Commands {
     Digest(digest::Digest),
     /// Compare two packages, file by file
     Diff(diff::Diff),
+    /// Serve a registry of plugins from a folder
+    Serve(backplane_registry::ServeArgs),
 }
 
 pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError> {
@@ -37,5 +39,6 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Unpack(unpack) => unpack.run(ui),
         Commands::Digest(digest) => digest.run(ui),
         Commands::Diff(diff) => diff.run(ui),
+        Commands::Serve(serve) => backplane_registry::run(serve, ui),
     }
 }
