@@ -9,6 +9,8 @@ mod hostile;
 #[cfg(test)]
 mod installations;
 #[cfg(test)]
+mod journey;
+#[cfg(test)]
 mod openapi;
 #[cfg(test)]
 mod receipts;

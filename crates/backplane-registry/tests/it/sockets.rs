@@ -1,7 +1,7 @@
 //! A registry that listens: TLS, slow and broken clients, a stop in order.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::support::{PATIENCE, V1, digest, package};
 
-struct Served {
+pub(crate) struct Served {
     dir: TempDir,
-    address: SocketAddr,
-    token: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
     state: RegistryState,
     task: JoinSet<()>,
 }
@@ -36,6 +36,26 @@ async fn start(root: &Path, config: &RegistryConfig) -> Result<Registry, Registr
 impl Served {
     async fn new() -> Self {
         Self::with(|_, _| {}).await
+    }
+
+    /// With a certificate that nobody but its file vouches for.
+    pub(crate) async fn over_tls() -> Self {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        Self::with(|dir, config| {
+            let files = TlsFiles {
+                certificate: dir.join("cert.pem"),
+                key: dir.join("key.pem"),
+            };
+            fs_err::write(&files.certificate, cert.pem()).unwrap();
+            write_key(&files.key, &signing_key.serialize_pem());
+            config.tls = Some(files);
+        })
+        .await
+    }
+
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.dir.path().join("cert.pem")
     }
 
     async fn with(change: impl FnOnce(&Path, &mut RegistryConfig)) -> Self {
@@ -81,7 +101,7 @@ impl Served {
         rest(&mut stream).await
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.state.stop();
         ended(self.task).await;
         drop(self.dir);
@@ -213,19 +233,8 @@ async fn a_request_under_way_is_answered_before_the_stop() {
 
 #[tokio::test]
 async fn tls_is_spoken_and_nothing_else() {
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let served = Served::with(|dir, config| {
-        let files = TlsFiles {
-            certificate: dir.join("cert.pem"),
-            key: dir.join("key.pem"),
-        };
-        fs_err::write(&files.certificate, cert.pem()).unwrap();
-        write_key(&files.key, &signing_key.serialize_pem());
-        config.tls = Some(files);
-    })
-    .await;
-    let trust = tls_files::ClientTls::config(Some(&served.dir.path().join("cert.pem"))).unwrap();
+    let served = Served::over_tls().await;
+    let trust = tls_files::ClientTls::config(Some(&served.certificate())).unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let connector = TlsConnector::from(trust);
     let mut stream = connector.connect(name, served.dial().await).await.unwrap();
