@@ -22,6 +22,7 @@ let
   descriptions = {
     attest = "Runs pipelines, signs receipts of them and verifies receipts";
     attest-policy = "Judges runs of attest by a policy file, as a plugin";
+    backplane = "Inspects, packs, publishes, serves and fetches Agent Plugins packages";
     forge = "The operator's command of Agent Forge, and its demo";
     forge-codex-plugin = "Workspace edits by the Codex CLI, as a forge plugin";
     forge-exec-plugin = "Workspace edits by any command, as a forge plugin";

@@ -18,12 +18,11 @@ pub(crate) struct Loaded {
 /// Tells whether a path is a directory. That nothing is there is an error with a hint.
 pub(crate) fn is_directory(path: &Path) -> Result<bool, CliError> {
     let found = fs_err::metadata(path).map_err(|error| {
-        let missing = error.kind() == ErrorKind::NotFound;
-        let error = CliError::operation(error);
-        if missing {
-            error.hint("name the directory of a package, or an archive that `backplane pack` wrote")
+        if error.kind() == ErrorKind::NotFound {
+            CliError::operation(format!("`{}` is not there", path.display()))
+                .hint("name the directory of a package, or an archive that `backplane pack` wrote")
         } else {
-            error
+            CliError::operation(error)
         }
     })?;
     Ok(found.is_dir())
@@ -45,7 +44,8 @@ pub(crate) fn archive_bytes(path: &Path) -> Result<Vec<u8>, CliError> {
             "`{}` is refused: more than max_archive_bytes allows, which is {limit} (limit_exceeded)",
             path.display()
         )),
-        other => CliError::operation(other),
+        other => CliError::operation(other)
+            .hint("name the directory of a package, or an archive that `backplane pack` wrote"),
     })
 }
 

@@ -117,11 +117,17 @@ fn place(path: &Path) -> Result<PathBuf, CliError> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let parent = fs_err::canonicalize(parent).map_err(|error| {
-        CliError::operation(error)
-            .hint("the directory that holds it must be there; `mkdir -p` makes it")
+    let found = fs_err::canonicalize(parent).map_err(|error| {
+        let gone = error.kind() == ErrorKind::NotFound;
+        let what = format!("there is no directory `{}`", parent.display());
+        let word = safe_fs::shell_word(parent);
+        if gone {
+            CliError::operation(what).hint(format!("`mkdir -p {word}` makes it"))
+        } else {
+            CliError::operation(error)
+        }
     })?;
-    Ok(parent.join(name))
+    Ok(found.join(name))
 }
 
 /// Makes a stage and locks it. A sweeper may be faster between the two, and then takes it.

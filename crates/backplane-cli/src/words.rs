@@ -63,3 +63,15 @@ pub(crate) fn say(found: &[Diagnostic], ui: &Ui) {
         ui.warn(format!("and {more} more, which `backplane inspect` lists"));
     }
 }
+
+/// The same error where 1 would be another answer: that two packages differ.
+pub(crate) fn as_failure(error: &CliError) -> CliError {
+    let messages = error.messages();
+    let mut messages = messages.into_iter().rev();
+    let first = CliError::operation(messages.next().unwrap_or_default());
+    let whole = messages.fold(first, CliError::because);
+    error
+        .hints()
+        .iter()
+        .fold(whole, |whole, hint| whole.hint(hint))
+}

@@ -75,7 +75,8 @@ impl Diff {
     }
 
     fn read(&self, path: &Path) -> Result<Snapshot, CliError> {
-        let mut snapshot = package::snapshot(path, self.follow_links)?;
+        let mut snapshot = package::snapshot(path, self.follow_links)
+            .map_err(|error| words::as_failure(&error))?;
         if self.normalize_modes {
             package::normalize(&mut snapshot.modes);
         }

@@ -91,6 +91,12 @@ impl Init {
 
     /// Refuses a directory that is a package already; tells whether its README stays.
     fn check(&self) -> Result<bool, CliError> {
+        if fs_err::metadata(&self.directory).is_ok_and(|found| !found.is_dir()) {
+            return Err(
+                CliError::usage(format!("`{}` is no directory", self.directory.display()))
+                    .hint("name a directory, or one to make"),
+            );
+        }
         for name in [MANIFEST, SKILLS] {
             if is_there(&self.directory.join(name))? {
                 return Err(CliError::usage(format!(
@@ -126,14 +132,11 @@ fn files(name: &str) -> Result<Vec<(&'static str, String)>, CliError> {
     ];
     let map = |(path, text): &(&str, String)| ((*path).to_owned(), text.clone().into_bytes());
     let map: Files = files.iter().map(map).collect();
-    agent_plugin::load(map, &Options::default()).map_err(|found| {
-        let why = found.into_iter().next().map(|found| found.message);
-        CliError::usage(format!(
-            "`{}` is no name of a plugin: {}",
-            visible(name),
-            why.unwrap_or_default()
-        ))
-        .hint("name it with `--name`: 1 to 64 of a-z, 0-9, `-` and `.`, such as `my-plugin`")
+    agent_plugin::load(map, &Options::default()).map_err(|_| {
+        CliError::usage(format!("`{}` is no name of a plugin", visible(name))).hint(
+            "name it with `--name`: 1 to 64 of a-z, 0-9, `-` and `.`, a letter or digit \
+                at both ends, no `--` and no `..`, such as `my-plugin`",
+        )
     })?;
     Ok(files)
 }

@@ -151,7 +151,9 @@ impl Pack {
 }
 
 fn unwritable(error: safe_fs::SafeFsError) -> CliError {
-    CliError::operation(error).because("the archive cannot be written")
+    CliError::operation(error)
+        .because("the archive cannot be written")
+        .hint("name a file in a directory that is there and that you may write to")
 }
 
 fn text(record: &Record) -> String {

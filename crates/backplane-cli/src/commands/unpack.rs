@@ -69,7 +69,7 @@ impl Unpack {
 fn text(record: &Record) -> String {
     let files = words::count(record.files, "file");
     layout::pairs(&[
-        ("directory", Some(visible(&record.directory))),
+        ("into", Some(visible(&record.directory))),
         ("digest", Some(record.artifact_digest.clone())),
         (
             "holds",

@@ -45,10 +45,7 @@ fn head(out: &mut String, package: &Package, modes: &Modes, digest: Option<&str>
             "version",
             Some(package.version().map_or("(none)".to_owned(), short)),
         ),
-        (
-            "description",
-            member(&package.manifest, "description").map(short),
-        ),
+        ("about", member(&package.manifest, "description").map(short)),
         ("license", member(&package.manifest, "license").map(short)),
         ("digest", digest.map(str::to_owned)),
         ("files", Some(files)),

@@ -1,0 +1,100 @@
+//! The tutorial, pasted from its first line to its last.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::bed::{Bed, ran};
+
+const PAGE: &str = include_str!("../../../../docs/tutorial-plugin-package.md");
+
+/// A block that is pasted, and what it prints if the page says so.
+struct Block {
+    script: &'static str,
+    prints: Option<&'static str>,
+}
+
+fn blocks() -> Vec<Block> {
+    let mut parts = PAGE.split("```").skip(1).step_by(2).peekable();
+    let mut blocks = Vec::new();
+    while let Some(part) = parts.next() {
+        let script = part.strip_prefix("sh\n").unwrap();
+        let prints = parts.next_if(|part| part.starts_with("text\n"));
+        blocks.push(Block {
+            script,
+            prints: prints.map(|text| text.strip_prefix("text\n").unwrap()),
+        });
+    }
+    blocks
+}
+
+/// Compares line by line; `…` stands for anything within a line.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut open = false;
+    for part in parts {
+        open = true;
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty() || (open && pattern.ends_with('…'))
+}
+
+#[test]
+fn marks_stand_for_anything_and_nothing_else_does() {
+    assert!(fits("a…c", "abbc"));
+    assert!(fits("a…", "a b"));
+    assert!(!fits("a…c", "abbcd"));
+    assert!(!fits("a", "ab"));
+}
+
+/// One shell for all, as a person has; what each block prints goes to a file of its own.
+fn typed(bed: &Bed, blocks: &[Block]) {
+    let mut script = "umask 022\n".to_owned();
+    for (number, block) in blocks.iter().enumerate() {
+        let note = bed.path(&format!("notes/{number}"));
+        let note = note.display();
+        let _infallible = writeln!(
+            script,
+            "{{\n{}}} >'{note}' 2>&1\necho \"$?\" >'{note}.code'",
+            block.script
+        );
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_backplane")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &script])
+        .current_dir(bed.path("work"))
+        .env("PATH", format!("{}:{path}", programs.display()));
+    ran(&mut shell).expect(0);
+}
+
+#[test]
+fn the_tutorial_can_be_pasted() {
+    let bed = Bed::new();
+    std::fs::create_dir(bed.path("work")).unwrap();
+    std::fs::create_dir(bed.path("notes")).unwrap();
+    let blocks = blocks();
+    assert!(blocks.len() > 7, "{}", blocks.len());
+    typed(&bed, &blocks);
+    for (number, block) in blocks.iter().enumerate() {
+        let read = |name: String| std::fs::read_to_string(bed.path(&name)).unwrap();
+        let printed = read(format!("notes/{number}"));
+        let told = format!("block {number}:\n{}printed:\n{printed}", block.script);
+        assert_eq!(read(format!("notes/{number}.code")), "0\n", "{told}");
+        let Some(prints) = block.prints else { continue };
+        let wanted: Vec<&str> = prints.lines().collect();
+        let got: Vec<&str> = printed.lines().collect();
+        assert_eq!(wanted.len(), got.len(), "{told}");
+        for (wanted, got) in wanted.iter().zip(&got) {
+            assert!(fits(wanted, got), "wanted: {wanted}\n{told}");
+        }
+    }
+}
