@@ -122,3 +122,54 @@ async fn known_host(State(state): State<RegistryState>, request: Request, next: 
     };
     refusal.into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::body::Body;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use registry_store::{ArtifactPlace, Limits, Store};
+    use tower::ServiceExt as _;
+    use web_server::HostRules;
+
+    use super::*;
+    use crate::config::ServiceLimits;
+    use crate::state::Service;
+    use crate::tokens::Tokens;
+
+    async fn panics() -> &'static str {
+        panic!("canary")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer_like_any_other_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        let service = Service {
+            store: Store::open(&root, ArtifactPlace::Memory, Limits::default()).unwrap(),
+            tokens: Tokens::new([]).unwrap(),
+            hosts: HostRules::default(),
+            anonymous_read: false,
+            limits: ServiceLimits::default(),
+        };
+        let state = RegistryState::new(service, Arc::new(cli_shell::clock::now), 1);
+        let routes = around(Router::new().route("/", get(panics)), &state).with_state(state);
+        let request = Request::get("/").header(header::HOST, "a");
+        let answer = routes
+            .oneshot(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        let body = axum::body::to_bytes(answer.into_body(), 4096)
+            .await
+            .unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(
+            body.contains("\"internal\"") && !body.contains("canary"),
+            "{body}"
+        );
+    }
+}
