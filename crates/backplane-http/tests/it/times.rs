@@ -271,3 +271,13 @@ fn the_reasons_of_a_failure_are_waited_for_two_seconds() {
     );
     is_status(outcome, 409);
 }
+
+#[test]
+fn m59_the_body_of_a_failure_is_not_waited_for_when_nobody_asked() {
+    // Time stands still, so nothing but the head can end this.
+    let step = Step::Hold(answer(404, &["content-length: 10000000"], b""));
+    let server = Server::plain(vec![step]);
+    let (client, _clock) = still(&server, Times::default());
+    is_status(get(&client), 404);
+    server.wait_for_leaving(1);
+}
