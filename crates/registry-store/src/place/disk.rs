@@ -3,47 +3,73 @@
 //! Not `object_store`'s local file system: that one makes files with the umask's permissions, leaves
 //! temporary files of killed writers behind for good, and brings a second `nix`.
 
+use std::collections::BTreeSet;
 use std::io::{Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use safe_fs::{check_private_file, private_dir, sweep_left_over, write_atomic};
+use safe_fs::{
+    SafeFsError, check_private_dir, check_private_file, private_dir, sweep_left_over, write_atomic,
+};
 use tokio::io::AsyncReadExt as _;
 
 use super::{Kept, Key, PIECE, failed};
 use crate::{ByteStream, StoreError};
 
+/// Folders that may be there.
+const SHARDS: usize = 256;
+
 /// Artifacts in a folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Disk {
     shards: PathBuf,
+    /// The folders that are durable since this process knows of them.
+    durable: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Disk {
-    /// Makes the folders, or finds them as they must be. Blocks.
+    /// Makes the upper folders, and judges what is in them. Blocks.
     pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         let artifacts = root.join("artifacts");
         let shards = artifacts.join("sha256");
-        let make = |path: &Path| {
-            private_dir(path).map_err(|source| StoreError::Insecure {
-                path: path.to_owned(),
-                source,
-            })
-        };
-        make(&artifacts)?;
-        make(&shards)?;
-        // All at once, so that no artifact has to wait for the durability of its folder.
-        for shard in 0..=u8::MAX {
-            make(&shards.join(format!("{shard:02x}")))?;
+        for path in [&artifacts, &shards] {
+            private_dir(path).map_err(|source| insecure(path, source))?;
         }
-        for folder in [&shards, &artifacts, root] {
-            fs_err::File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(|error| failed("make folders", error))?;
+        let listed = fs_err::read_dir(&shards).map_err(|error| failed("list folders", error))?;
+        // One for each value of a byte; whatever else is there is not looked at for ever.
+        for shard in listed.take(SHARDS) {
+            let path = shard.map_err(|error| failed("list folders", error))?.path();
+            check_private_dir(&path).map_err(|source| insecure(&path, source))?;
         }
-        Ok(Self { shards })
+        for folder in [&artifacts, root] {
+            synchronise(folder)?;
+        }
+        Ok(Self {
+            shards,
+            durable: Arc::default(),
+        })
+    }
+
+    /// Makes the folder of a key, which must not be lost with what is put into it. Blocks.
+    fn prepare(&self, key: Key) -> Result<(), StoreError> {
+        let shard = key.shard();
+        let is_durable = self
+            .durable
+            .lock()
+            .is_ok_and(|durable| durable.contains(&shard));
+        if is_durable {
+            return Ok(());
+        }
+        let folder = self.folder(key);
+        private_dir(&folder).map_err(|source| insecure(&folder, source))?;
+        synchronise(&self.shards)?;
+        if let Ok(mut durable) = self.durable.lock() {
+            durable.insert(shard);
+        }
+        Ok(())
     }
 
     fn folder(&self, key: Key) -> PathBuf {
@@ -67,9 +93,10 @@ impl Disk {
         bytes: Bytes,
         held: impl Send + 'static,
     ) -> Result<(), StoreError> {
-        let path = self.path(key);
+        let disk = self.clone();
         blocking("write", move || {
-            let written = write_atomic(&path, &bytes, 0o600);
+            disk.prepare(key)?;
+            let written = write_atomic(&disk.path(key), &bytes, 0o600);
             drop((bytes, held));
             written.map_err(|error| failed("write", error))
         })
@@ -152,6 +179,19 @@ impl Disk {
         })
         .await
     }
+}
+
+fn insecure(path: &Path, source: SafeFsError) -> StoreError {
+    StoreError::Insecure {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn synchronise(folder: &Path) -> Result<(), StoreError> {
+    fs_err::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| failed("synchronise a folder", error))
 }
 
 async fn blocking<T: Send + 'static>(
