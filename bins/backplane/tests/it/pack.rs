@@ -97,6 +97,20 @@ fn an_error_in_a_part_is_said_and_packed() {
 }
 
 #[test]
+fn of_many_findings_the_first_are_said() {
+    let bed = Bed::with_package();
+    for number in 0..27 {
+        bed.write(
+            &format!("notes/skills/odd-{number}/SKILL.md"),
+            "no frontmatter",
+        );
+    }
+    let ran = bed.line("pack notes -o p.tar.gz").expect(0);
+    assert_eq!(ran.err.matches("(skill_frontmatter_missing)").count(), 20);
+    ran.says("warning: and 7 more, which `backplane inspect` lists\n");
+}
+
+#[test]
 fn links_and_special_files_are_refused_and_links_inside_can_be_followed() {
     let bed = Bed::with_package();
     symlink("bin/notes", bed.path("notes/start")).unwrap();

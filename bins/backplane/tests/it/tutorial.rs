@@ -98,3 +98,23 @@ fn the_tutorial_can_be_pasted() {
         }
     }
 }
+
+#[test]
+fn the_readme_can_be_pasted() {
+    let page = include_str!("../../../../README.md");
+    let (_, rest) = page.split_once("## backplane").unwrap();
+    let (_, rest) = rest.split_once("```sh\n").unwrap();
+    let bed = Bed::new();
+    std::fs::create_dir(bed.path("work")).unwrap();
+    std::fs::create_dir(bed.path("notes")).unwrap();
+    let script = rest.split_once("```").unwrap().0;
+    typed(
+        &bed,
+        &[Block {
+            script,
+            prints: None,
+        }],
+    );
+    assert_eq!(bed.read("notes/0.code"), b"0\n");
+    assert!(bed.path("work/my-plugin.tar.gz").is_file());
+}
