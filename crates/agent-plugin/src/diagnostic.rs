@@ -10,6 +10,10 @@ pub const MAX_DIAGNOSTICS: usize = 1_000;
 /// Longest foreign text that a message repeats, in characters.
 const SHOWN: usize = 64;
 
+/// Longest part of a JSON pointer, in characters. A thousand findings below one long name would
+/// otherwise hold it a thousand times.
+const PART: usize = 256;
+
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -28,7 +32,8 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// What it is about.
     pub code: Code,
-    /// The file, relative to the package; a member in it follows `#` as a JSON pointer.
+    /// The file, relative to the package; a member in it follows `#` as a JSON pointer, of which a
+    /// name beyond 256 characters is cut and ends in `…`.
     pub path: String,
     /// What is wrong, for people.
     pub message: String,
@@ -99,11 +104,15 @@ impl Report {
     }
 }
 
-/// Joins a path and one more part of a JSON pointer.
+/// Joins a path and one more part of a JSON pointer; a part that is too long is cut.
 pub(crate) fn member(path: &str, key: &str) -> String {
     let mark = if path.contains('#') { "" } else { "#" };
+    let (key, cut) = match key.char_indices().nth(PART) {
+        Some((end, _)) => (key.get(..end).unwrap_or_default(), "…"),
+        None => (key, ""),
+    };
     let key = key.replace('~', "~0").replace('/', "~1");
-    format!("{path}{mark}/{key}")
+    format!("{path}{mark}/{key}{cut}")
 }
 
 /// Makes foreign text safe to print: escapes what does not print and cuts what is too long.

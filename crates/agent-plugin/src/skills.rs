@@ -114,11 +114,14 @@ impl Judge<'_> {
             Ok(Json::Object(metadata)) => Some(metadata),
             Ok(_) => self.no_frontmatter(),
             Err(error) => {
-                let code = match error {
-                    YamlError::TooLong { .. } => Code::LimitExceeded,
-                    _ => Code::SkillYamlInvalid,
+                let (code, message) = match error {
+                    // The line of the file: the delimiter is the first one.
+                    YamlError::Refused { line, reason } => {
+                        let message = format!("frontmatter: line {}: {reason}", line + 1);
+                        (Code::SkillYamlInvalid, message)
+                    }
+                    error => (Code::LimitExceeded, format!("frontmatter: {error}")),
                 };
-                let message = format!("frontmatter: {error}");
                 self.report.error(code, self.path, message);
                 None
             }

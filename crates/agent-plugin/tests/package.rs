@@ -184,6 +184,46 @@ fn the_list_of_diagnostics_is_bounded_and_keeps_its_weight() {
 }
 
 #[test]
+fn a_long_name_is_not_held_once_for_each_finding() {
+    let name = "n/~".repeat(100_000);
+    let faults = vec!["0"; 2_000].join(",");
+    let server = format!(r#"{{"type":"stdio","command":"x","args":[{faults}],"{name}":0}}"#);
+    let servers = format!(r#"{{"{name}":{server},"{}":0}}"#, "é".repeat(256));
+    let package = loaded(&[("mcp.json", &mcp(&servers))]);
+    assert_eq!(package.diagnostics.len(), MAX_DIAGNOSTICS);
+    let longest = package
+        .diagnostics
+        .iter()
+        .map(|found| found.path.len() + found.message.len());
+    assert!(longest.max().unwrap() < 2_000);
+
+    let whole = format!(r#"{{"{}":0,"{}":0}}"#, "a".repeat(256), "b".repeat(257));
+    let package = loaded(&[("mcp.json", &mcp(&whole))]);
+    let paths: Vec<_> = package
+        .diagnostics
+        .iter()
+        .map(|found| &found.path)
+        .collect();
+    let expected = ["a".repeat(256), format!("{}…", "b".repeat(256))];
+    assert_eq!(
+        paths,
+        expected
+            .map(|name| format!("mcp.json#/mcpServers/{name}"))
+            .each_ref()
+    );
+}
+
+#[test]
+fn a_fault_of_yaml_is_told_by_its_line_in_the_file() {
+    let package = loaded(&[(
+        "skills/x/SKILL.md",
+        "---\nname: x\ndescription: a: b\n---\n",
+    )]);
+    let message = &package.diagnostics[0].message;
+    assert!(message.starts_with("frontmatter: line 3: "), "{message}");
+}
+
+#[test]
 fn the_page_has_every_code_and_no_other() {
     let page = include_str!("../../../docs/reference/plugin-package.md");
     let rows: Vec<_> = page
