@@ -106,12 +106,14 @@ pub enum LoadError {
     Rejected(Vec<Diagnostic>),
 }
 
-/// The first thing that is wrong with the manifest; a skill that was skipped rejects nothing.
+/// The first thing that is wrong with the manifest; a skill that was skipped rejects nothing. A
+/// path may hold the name of a member, which is foreign text.
 fn reason(found: &[Diagnostic]) -> String {
     found
         .iter()
         .find(|found| found.severity == Severity::Error && found.path.starts_with(MANIFEST))
-        .map_or_else(String::new, |found| {
-            format!("`{}`: {}", found.path, found.message)
-        })
+        .map_or_else(
+            || format!("more is wrong with `{MANIFEST}` than is listed"),
+            |found| format!("`{}`: {}", visible(found.path.as_bytes()), found.message),
+        )
 }

@@ -70,6 +70,11 @@ pub(crate) fn special(path: &str, kind: &str) -> Diagnostic {
     place.diagnostic(code, path, format!("is {kind}, not {wanted}"))
 }
 
+/// A directory without any file where the servers should be.
+pub(crate) fn empty_mcp() -> Diagnostic {
+    Diagnostic::error(Code::McpWrongKind, MCP, "is a directory, not a file")
+}
+
 /// A link to nothing.
 pub(crate) fn dangling(path: &str) -> Diagnostic {
     let message = "a link that leads nowhere";

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use agent_plugin::Diagnostic;
+use agent_plugin::{Diagnostic, MCP};
 use plugin_archive::{Budget, Limits, Rule, Snapshot, check_path, visible};
 use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
@@ -30,6 +30,7 @@ pub(crate) struct Walk<'a> {
     levels: Vec<Level>,
     snapshot: Snapshot,
     found: Vec<Diagnostic>,
+    directory_at_mcp: bool,
 }
 
 /// A directory that is being walked through.
@@ -53,6 +54,7 @@ impl<'a> Walk<'a> {
             levels: Vec::new(),
             snapshot: Snapshot::default(),
             found: Vec::new(),
+            directory_at_mcp: false,
         }
     }
 
@@ -69,6 +71,11 @@ impl<'a> Walk<'a> {
                     self.levels.pop();
                 }
             }
+        }
+        // empty directories are no part of a package, so the load would take it for absent
+        let holds = |path: &String| Path::new(path).starts_with(MCP);
+        if self.directory_at_mcp && !self.snapshot.files.keys().any(holds) {
+            self.found.push(places::empty_mcp());
         }
         Ok(Followed {
             snapshot: self.snapshot,
@@ -173,6 +180,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let names = self.list(&dir, &path)?;
+        self.directory_at_mcp |= path == MCP;
         self.levels.push(Level {
             dir,
             identity,

@@ -2,7 +2,7 @@
 
 use test_case::test_case;
 
-use crate::tree::{Tree, lines, skill};
+use crate::tree::{MANIFEST, Tree, lines, skill};
 
 fn found(tree: &Tree) -> Vec<String> {
     lines(&tree.load().diagnostics)
@@ -160,6 +160,49 @@ fn a_link_of_the_wrong_kind_disables_its_component() {
             "Error skills_wrong_kind skills",
             "Error mcp_wrong_kind mcp.json"
         ]
+    );
+}
+
+#[test]
+fn servers_in_an_empty_directory_are_of_the_wrong_kind() {
+    let tree = Tree::package();
+    tree.folder("mcp.json/a/b");
+    assert_eq!(found(&tree), ["Error mcp_wrong_kind mcp.json"]);
+    tree.write("mcp.json/a/b/c", "x");
+    assert_eq!(found(&tree), ["Error mcp_wrong_kind mcp.json"]);
+
+    let tree = Tree::package();
+    tree.folder("docs");
+    tree.link("mcp.json", "docs");
+    tree.folder("a/mcp.json");
+    tree.folder("skills");
+    assert_eq!(found(&tree), ["Error mcp_wrong_kind mcp.json"]);
+}
+
+#[test]
+fn a_rejection_shows_foreign_names_visibly_and_always_a_reason() {
+    let tree = Tree::empty();
+    let start = MANIFEST.trim_end_matches('}');
+    tree.write(
+        "plugin.json",
+        format!(r#"{start},"author":{{"\u001b[2J":"x"}}}}"#),
+    );
+    let error = tree.try_load().unwrap_err().to_string();
+    assert!(!error.contains('\u{1b}'), "{error:?}");
+    assert!(
+        error.contains(r"`plugin.json#/author/\u{1b}[2J`: "),
+        "{error}"
+    );
+
+    let unknown: String = (0..2_000).map(|at| format!(r#""x{at}":0,"#)).collect();
+    tree.write(
+        "plugin.json",
+        format!("{{{unknown}{}", &MANIFEST[1..].replace("example", "-")),
+    );
+    let error = tree.try_load().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the package is rejected: more is wrong with `plugin.json` than is listed"
     );
 }
 
