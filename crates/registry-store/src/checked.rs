@@ -122,24 +122,6 @@ impl Checked {
         u64::try_from(self.bytes.len()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the bytes of the manifest, which every answer about the release repeats.
-    #[must_use]
-    pub fn manifest(&self) -> &[u8] {
-        &self.manifest
-    }
-
-    /// Returns the version in the manifest.
-    #[must_use]
-    pub fn version(&self) -> Option<&str> {
-        self.version.as_deref()
-    }
-
-    /// Returns the description in the manifest.
-    #[must_use]
-    pub fn description(&self) -> Option<&str> {
-        self.description.as_deref()
-    }
-
     /// Returns the plugin, which whoever publishes it must be allowed to publish.
     #[must_use]
     pub const fn plugin_id(&self) -> &PluginId {

@@ -104,6 +104,11 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         "a directory is only read: nothing in it is run, and nothing is fetched",
     ),
     (
+        "backplane-registry",
+        &["process-tree", "attest-engine", "keys"],
+        "the registry starts nothing, and no private key of a signer is there",
+    ),
+    (
         "backplane-client",
         &["reqwest", "backplane-http"],
         "the client needs no network adapter",

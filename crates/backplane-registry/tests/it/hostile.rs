@@ -295,3 +295,28 @@ async fn publishing_other_bytes_at_once_makes_releases_that_all_can_be_had() {
     let list = rig.get("/plugins/acme-tools/releases", ALL).await.json();
     assert_eq!(list["data"].as_array().unwrap().len(), 8);
 }
+
+#[tokio::test]
+async fn a_manifest_that_would_make_answers_too_long_is_refused() {
+    let rig = Rig::new();
+    let manifest = |field: &str, length: usize| {
+        let mut manifest = json!({"$schema": agent_plugin::PLUGIN_SCHEMA, "name": "acme-tools"});
+        manifest[field] = json!("a".repeat(length));
+        archive_of(&manifest, &[])
+    };
+    let over = rig.send(put_artifact(&manifest("version", 257), ALL)).await;
+    over.refused(413, "limit_exceeded");
+    assert!(over.message().contains("version"), "{over:?}");
+    let fits = rig.send(put_artifact(&manifest("version", 256), ALL)).await;
+    assert_eq!(fits.status, 201);
+    let long = manifest("description", 1024 * 1024);
+    let over = rig.send(put_artifact(&long, ALL)).await;
+    over.refused(422, "invalid_package");
+    assert!(over.message().contains("plugin.json"), "{over:?}");
+    let release = rig.publish(&manifest("description", 1000 * 1024)).await;
+    assert!(release.to_string().len() < 4 << 20);
+    for path in ["/catalog", "/plugins/acme-tools/releases"] {
+        let list = rig.get(path, ALL).await;
+        assert!(list.bytes.len() < 6000, "{path}: {}", list.bytes.len());
+    }
+}

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use backplane_registry::{
     ADMIN_TOKEN, Registry, RegistryConfig, RegistryError, RegistryState, TlsFiles,
@@ -215,17 +214,21 @@ async fn a_request_under_way_is_answered_before_the_stop() {
     let served = Served::new().await;
     let archive = package("acme-tools", "1");
     let mut stream = served.dial().await;
-    stream
-        .write_all(&served.upload(&archive, archive.len()))
+    let line = format!("PUT {V1}/artifacts/{}", digest(&archive));
+    let more = format!(
+        "Expect: 100-continue\r\nContent-Type: application/gzip\r\nContent-Length: {}\r\n",
+        archive.len()
+    );
+    stream.write_all(&served.head(&line, &more)).await.unwrap();
+    // It is under way once the registry asks for the body.
+    let mut interim = [0; 25];
+    timeout(PATIENCE, stream.read_exact(&mut interim))
         .await
+        .unwrap()
         .unwrap();
-    let (first, second) = archive.split_at(10);
-    stream.write_all(first).await.unwrap();
-    // It is under way once the registry has read of it; there is no sign of that from outside.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
     served.state.stop();
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    stream.write_all(second).await.unwrap();
+    stream.write_all(&archive).await.unwrap();
     let answer = rest(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
     ended(served.task).await;
