@@ -2,9 +2,18 @@
 //!
 //! Nothing is judged here. No command starts a process or runs anything of a package.
 
+mod artifact;
 mod commands;
+mod credentials;
+mod name;
 mod package;
+mod pages;
+mod registry;
+mod release;
+mod settings;
 mod staged;
+mod waiting;
+mod wire;
 mod words;
 
 use std::ffi::OsString;
@@ -16,10 +25,26 @@ use cli_shell::{CliError, GlobalOpts, Ui};
 pub use commands::Commands;
 
 const ABOUT_EXITS: &str = "\
+Environment:
+  BACKPLANE_URL         The registry, as `--registry`
+  BACKPLANE_TOKEN_FILE  A file with the token for it, as `--token-file`
+  BACKPLANE_TOKEN       The token itself, instead of a file
+  BACKPLANE_CA_FILE     The authorities to trust, as `--ca-file`
+  HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY
+                        Proxies on the way to a registry
+  NO_COLOR              No colours
+
+Files:
+  $XDG_CONFIG_HOME/backplane/config.toml, /etc/backplane/config.toml
+                        `registry`, `token_file`, `ca_file`, `allow_plain_http`
+  $XDG_CONFIG_HOME/backplane/credentials.toml
+                        The tokens that `backplane login` keeps
+
 Exit codes:
   0  success, or the answer is yes
   1  the work was done and the answer is no: a package is rejected, two
-     packages differ, nothing of that name is there
+     packages differ, nothing of that name is there, a release is yanked, a
+     registry refuses what is published
   2  usage, configuration or the operation failed";
 
 /// Inspects, packs, publishes, serves and fetches Agent Plugins packages.

@@ -1,11 +1,19 @@
 //! One file per command: the arguments as a struct, and `run(&self, ui)`.
 
+mod catalog;
 mod diff;
 mod digest;
+mod download;
 mod init;
 mod inspect;
-mod pack;
+mod login;
+pub(crate) mod pack;
+mod promote;
+mod publish;
+mod releases;
+mod resolve;
 mod unpack;
+mod yank;
 
 use std::process::ExitCode;
 
@@ -27,6 +35,22 @@ pub enum Commands {
     Digest(digest::Digest),
     /// Compare two packages, file by file
     Diff(diff::Diff),
+    /// List the plugins of a registry
+    Catalog(catalog::CatalogArgs),
+    /// Show the release that a name means
+    Resolve(resolve::ResolveArgs),
+    /// List the releases of a plugin, newest first
+    Releases(releases::ReleasesArgs),
+    /// Get an artifact, and keep it only if it has its digest
+    Download(download::DownloadArgs),
+    /// Keep a token for a registry
+    Login(login::LoginArgs),
+    /// Publish a package as a release
+    Publish(publish::PublishArgs),
+    /// Point a channel at a release
+    Promote(promote::PromoteArgs),
+    /// Yank a release, or take that back
+    Yank(yank::YankArgs),
     /// Serve a registry of plugins from a folder
     Serve(backplane_registry::ServeArgs),
 }
@@ -39,6 +63,14 @@ pub(crate) fn dispatch(command: &Commands, ui: &Ui) -> Result<ExitCode, CliError
         Commands::Unpack(unpack) => unpack.run(ui),
         Commands::Digest(digest) => digest.run(ui),
         Commands::Diff(diff) => diff.run(ui),
+        Commands::Catalog(args) => catalog::run(args, ui),
+        Commands::Resolve(args) => resolve::run(args, ui),
+        Commands::Releases(args) => releases::run(args, ui),
+        Commands::Download(args) => download::run(args, ui),
+        Commands::Login(args) => login::run(args, ui),
+        Commands::Publish(args) => publish::run(args, ui),
+        Commands::Promote(args) => promote::run(args, ui),
+        Commands::Yank(args) => yank::run(args, ui),
         Commands::Serve(serve) => backplane_registry::run(serve, ui),
     }
 }

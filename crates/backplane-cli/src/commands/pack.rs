@@ -30,6 +30,13 @@ pub struct Pack {
     /// The archive to write, outside of DIR; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    packing: Packing,
+}
+
+/// How a directory becomes an archive, for `pack` and `publish` alike.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Packing {
     /// Pack what links inside of DIR lead to, under the names of the links
     #[arg(long)]
     follow_links: bool,
@@ -53,16 +60,7 @@ struct Record {
 impl Pack {
     pub(crate) fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
         self.check_output(ui)?;
-        let (package, mut modes) = self.load(ui)?;
-        words::say(&package.diagnostics, ui);
-        if self.normalize_modes {
-            package::normalize(&mut modes);
-        }
-        let archive =
-            plugin_archive::pack(&package.files, &modes, &Limits::default()).map_err(|error| {
-                let what = format!("`{}` is refused", self.directory.display());
-                CliError::no(error).because(what)
-            })?;
+        let (archive, package) = self.packing.pack(&self.directory, ui)?;
         if self.to_stdout() {
             ui.raw(&archive)?;
             return Ok(exit::ok());
@@ -121,33 +119,55 @@ impl Pack {
         }
         Ok(())
     }
+}
 
-    fn load(&self, ui: &Ui) -> Result<(Package, Modes), CliError> {
+impl Packing {
+    /// Whether anything is asked for that an archive which is there already cannot get.
+    pub(crate) fn changes_something(&self) -> bool {
+        self.follow_links || self.normalize_modes
+    }
+
+    /// Reads, loads and packs a directory; findings that do not reject the package are said.
+    pub(crate) fn pack(&self, directory: &Path, ui: &Ui) -> Result<(Vec<u8>, Package), CliError> {
+        let (package, mut modes) = self.load(directory, ui)?;
+        words::say(&package.diagnostics, ui);
+        if self.normalize_modes {
+            package::normalize(&mut modes);
+        }
+        let archive = plugin_archive::pack(&package.files, &modes, &Limits::default());
+        let archive = archive.map_err(|error| {
+            let what = format!("`{}` is refused", directory.display());
+            CliError::no(error).because(what)
+        })?;
+        Ok((archive, package))
+    }
+
+    fn load(&self, directory: &Path, ui: &Ui) -> Result<(Package, Modes), CliError> {
         let options = Options::default();
         if !self.follow_links {
-            let snapshot = package::read(&self.directory, false)?;
+            let snapshot = package::read(directory, false)?;
             return agent_plugin::load(snapshot.files, &options)
                 .map(|package| (package, snapshot.modes))
-                .map_err(|found| self.rejected(&found, ui));
+                .map_err(|found| rejected(directory, &found, ui));
         }
         let limits = Limits::default();
-        match agent_plugin_dir::load_directory_with_metadata(&self.directory, &options, &limits) {
+        match agent_plugin_dir::load_directory_with_metadata(directory, &options, &limits) {
             Ok(loaded) => Ok(loaded),
-            Err(LoadError::Rejected(found)) => Err(self.rejected(&found, ui)),
-            Err(LoadError::Read(error)) => Err(package::unread(error, &self.directory)),
+            Err(LoadError::Rejected(found)) => Err(rejected(directory, &found, ui)),
+            Err(LoadError::Read(error)) => Err(package::unread(error, directory)),
             Err(other) => Err(CliError::operation(other)),
         }
     }
+}
 
-    fn rejected(&self, found: &[Diagnostic], ui: &Ui) -> CliError {
-        words::say(found, ui);
-        let word = safe_fs::shell_word(&self.directory);
-        CliError::no(format!(
-            "`{}` is rejected, and nothing is written",
-            self.directory.display()
-        ))
-        .hint(format!("`backplane inspect {word}` shows the package"))
-    }
+fn rejected(directory: &Path, found: &[Diagnostic], ui: &Ui) -> CliError {
+    words::say(found, ui);
+    let word = safe_fs::shell_word(directory);
+    CliError::no(format!(
+        "`{}` is rejected, and nothing is written",
+        directory.display()
+    ))
+    .hint(format!("`backplane inspect {word}` shows the package"))
 }
 
 fn unwritable(error: safe_fs::SafeFsError) -> CliError {
