@@ -1,10 +1,10 @@
 //! The catalog: one row a plugin, kept by whatever changes the plugin, and searched in two ways.
 //!
-//! What matches little is found by trigrams, and sorted. What matches much, or is too short for
-//! trigrams, is found by walking the plugins in their order and looking into each; a walk ends
-//! after so many rows, full page or not, so that no page costs more than another.
+//! What holds a rare trigram is found by it, looked into and sorted. What holds none, or is too short
+//! for one, is found by walking the plugins in their order and looking into each; a walk ends after
+//! so many rows, full page or not, so that no page costs much more than another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem::Finder;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -17,14 +17,12 @@ use crate::{
     CatalogChannel, CatalogEntry, ChannelName, Listed, MAX_QUERY, Page, PluginId, StoreError,
 };
 
-/// Matches that are fetched and sorted for one page.
-const SORTED: usize = 1_000;
+/// Plugins with one trigram that are looked into and sorted for one page.
+const SORTED: i64 = 1_000;
 /// Rows that one page looks into.
 const WALKED: usize = 10_000;
 /// Bytes that one page looks into.
 const WALKED_BYTES: usize = 4 * 1024 * 1024;
-/// Shortest text that has a trigram.
-const TRIGRAM: usize = 3;
 
 /// More than any row of the catalog has for its channels.
 const CHANNELS: strict_json::Limits = strict_json::Limits {
@@ -53,12 +51,16 @@ impl Search {
         let folded = text.to_ascii_lowercase();
         Ok(Self { text, folded })
     }
+}
 
-    /// The phrase of trigrams, if the text is long enough for one.
-    fn phrase(&self) -> Option<String> {
-        (self.folded.chars().count() >= TRIGRAM)
-            .then(|| format!("\"{}\"", self.folded.replace('"', "\"\"")))
-    }
+/// How rare a text is, by its rarest trigram.
+enum Rarity {
+    /// Nobody holds it.
+    Absent,
+    /// Few hold this part of it.
+    Rare(String),
+    /// Many hold each part of it, or it has none.
+    Common,
 }
 
 /// Reads one page.
@@ -112,35 +114,76 @@ fn find(
     after: &str,
     limit: usize,
 ) -> Result<Found, StoreError> {
-    if let Some(phrase) = search.phrase()
-        && is_rare(connection, &phrase)?
-    {
-        return sorted(connection, &phrase, after, limit);
+    match rarity(connection, &search.folded)? {
+        Rarity::Absent => Ok((Vec::new(), None)),
+        Rarity::Rare(gram) => sorted(connection, search, &gram, after, limit),
+        Rarity::Common => walk(connection, search, after, limit),
     }
-    walk(connection, search, after, limit)
 }
 
-/// Tells whether so few plugins match that they are sorted quickly.
-fn is_rare(connection: &Connection, phrase: &str) -> Result<bool, StoreError> {
-    let sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ?1 LIMIT ?2)";
+/// The parts of three characters of a text, each once.
+fn trigrams(text: &str) -> BTreeSet<&str> {
+    let starts: Vec<usize> = text
+        .char_indices()
+        .map(|(start, _)| start)
+        .chain([text.len()])
+        .collect();
+    let part = |window: &[usize]| text.get(*window.first()?..*window.last()?);
+    starts.windows(4).filter_map(part).collect()
+}
+
+fn rarity(connection: &Connection, text: &str) -> Result<Rarity, StoreError> {
+    let sql = "SELECT n FROM trigrams WHERE gram = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    let count: i64 = statement.query_row(params![phrase, rows_of(SORTED)], |row| row.get(0))?;
-    Ok(count < rows_of(SORTED))
+    let mut rarest: Option<(i64, &str)> = None;
+    for gram in trigrams(text) {
+        let found = statement.query_row([gram], |row| row.get(0)).optional()?;
+        let Some(count) = found.filter(|count| *count > 0) else {
+            return Ok(Rarity::Absent);
+        };
+        if rarest.is_none_or(|(least, _)| count < least) {
+            rarest = Some((count, gram));
+        }
+    }
+    Ok(match rarest {
+        Some((count, gram)) if count <= SORTED => Rarity::Rare(gram.to_owned()),
+        _ => Rarity::Common,
+    })
 }
 
 fn sorted(
     connection: &Connection,
-    phrase: &str,
+    search: &Search,
+    gram: &str,
     after: &str,
     limit: usize,
 ) -> Result<Found, StoreError> {
-    let sql = "SELECT catalog.seq, plugin_id FROM search JOIN catalog ON catalog.seq = search.rowid \
-               WHERE search MATCH ?1 AND plugin_id > ?2 ORDER BY plugin_id LIMIT ?3";
+    let finder = Finder::new(search.folded.as_bytes());
+    let sql = "SELECT catalog.seq, plugin_id, folded FROM search \
+               JOIN catalog ON catalog.seq = search.rowid WHERE search MATCH ?1 AND plugin_id > ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params![phrase, after, rows_of(limit)], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
-    Ok(cut(rows.collect::<Result<_, _>>()?, limit))
+    let phrase = format!("\"{}\"", gram.replace('"', "\"\""));
+    let mut rows = statement.query(params![phrase, after])?;
+    let mut matching = Vec::new();
+    while let Some(row) = rows.next()? {
+        if holds(&finder, row)? {
+            matching.push((row.get(0)?, row.get(1)?));
+        }
+    }
+    matching.sort_by(|one: &(i64, String), other| one.1.cmp(&other.1));
+    Ok(cut(matching, limit))
+}
+
+/// Tells whether a row of id and words, its second and third column, holds what is searched for.
+fn holds(finder: &Finder<'_>, row: &Row<'_>) -> Result<bool, StoreError> {
+    for index in [1, 2] {
+        let text = row.get_ref(index)?;
+        let text = text.as_bytes().map_err(rusqlite::Error::from)?;
+        if finder.find(text).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn walk(
@@ -157,15 +200,10 @@ fn walk(
     let mut matching = Vec::new();
     let (mut looked, mut bytes) = (0, 0);
     while let Some(row) = rows.next()? {
-        let text = |index| -> Result<&[u8], StoreError> {
-            let value = row.get_ref(index)?;
-            Ok(value.as_bytes().map_err(rusqlite::Error::from)?)
-        };
-        let (id, folded) = (text(1)?, text(2)?);
         looked += 1;
-        bytes += id.len() + folded.len();
-        let matches = finder.find(id).is_some() || finder.find(folded).is_some();
-        if matches {
+        let folded = row.get_ref(2)?;
+        bytes += folded.as_bytes().map_err(rusqlite::Error::from)?.len();
+        if holds(&finder, row)? {
             matching.push((row.get(0)?, row.get(1)?));
         }
         if matching.len() > limit {
@@ -252,17 +290,22 @@ pub(super) fn refresh(connection: &Connection, plugin: i64) -> Result<(), StoreE
     let folded = shown.as_ref().map(Shown::folded);
     // Most changes leave the words alone, and the words are the costly part.
     if before != folded {
-        if before.is_some() {
+        // The id of a plugin never changes.
+        let sql = "SELECT plugin_id FROM plugins WHERE seq = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let id: String = statement.query_row([plugin], |row| row.get(0))?;
+        if let Some(before) = before {
             let sql = "DELETE FROM search WHERE rowid = ?1";
             connection.prepare_cached(sql)?.execute([plugin])?;
+            count(connection, &searched(&id, &before), -1)?;
         }
-        if let (Some(shown), Some(folded)) = (&shown, &folded) {
+        if let Some(folded) = &folded {
+            let text = searched(&id, folded);
             let sql = "INSERT INTO search (rowid, text) VALUES (?1, ?2)";
-            // No text that is searched for holds the character between them.
-            let text = format!("{}\u{1}{folded}", shown.plugin_id);
             connection
                 .prepare_cached(sql)?
                 .execute(params![plugin, text])?;
+            count(connection, &text, 1)?;
         }
     }
     let Some((shown, folded)) = shown.zip(folded) else {
@@ -284,9 +327,24 @@ pub(super) fn refresh(connection: &Connection, plugin: i64) -> Result<(), StoreE
     Ok(())
 }
 
+/// The text that is searched; nothing that is searched for holds the character in the middle.
+fn searched(id: &str, folded: &str) -> String {
+    format!("{id}\u{1}{folded}")
+}
+
+/// Counts the trigrams of a text, or takes them from the count.
+fn count(connection: &Connection, text: &str, change: i64) -> Result<(), StoreError> {
+    let sql = "INSERT INTO trigrams (gram, n) VALUES (?1, max(?2, 0)) \
+               ON CONFLICT (gram) DO UPDATE SET n = n + ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    for gram in trigrams(text) {
+        statement.execute(params![gram, change])?;
+    }
+    Ok(())
+}
+
 /// What of a release stands for its plugin.
 struct Shown {
-    plugin_id: String,
     description: Option<String>,
     publisher: String,
 }
@@ -302,7 +360,7 @@ impl Shown {
 
 /// Finds the release that stands for a plugin: the one in `stable`, or else the newest.
 fn shown(connection: &Connection, plugin: i64) -> Result<Option<Shown>, StoreError> {
-    let sql = "SELECT artifacts.plugin_id, description, publisher FROM releases \
+    let sql = "SELECT description, publisher FROM releases \
                JOIN artifacts ON artifacts.seq = releases.artifact \
                LEFT JOIN channels ON channels.plugin = releases.plugin AND channel = 'stable' \
                  AND channels.release = releases.seq \
@@ -311,9 +369,8 @@ fn shown(connection: &Connection, plugin: i64) -> Result<Option<Shown>, StoreErr
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_row([plugin], |row| {
         Ok(Shown {
-            plugin_id: row.get(0)?,
-            description: row.get::<_, Option<String>>(1)?.map(|text| listed(&text)),
-            publisher: row.get(2)?,
+            description: row.get::<_, Option<String>>(0)?.map(|text| listed(&text)),
+            publisher: row.get(1)?,
         })
     });
     Ok(found.optional()?)

@@ -68,10 +68,13 @@ CREATE TABLE catalog (
 ) STRICT;
 -- A search that matches much walks this index alone.
 CREATE INDEX catalog_walk ON catalog (plugin_id, folded);
--- A search that matches little asks this one. Folding of case is done before, so that it is ASCII's.
+-- A search for something rare asks this one, for its rarest trigram alone: no positions are kept. Folding of case is
+-- done before, so that it is ASCII's.
 CREATE VIRTUAL TABLE search USING fts5 (
-  text, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1'
+  text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram case_sensitive 1'
 );
+-- How many plugins hold a trigram, so that what a search costs is known before it is made.
+CREATE TABLE trigrams (gram TEXT PRIMARY KEY, n INTEGER NOT NULL CHECK (n >= 0)) STRICT, WITHOUT ROWID;
 
 CREATE TABLE installations (
   installation_id TEXT PRIMARY KEY,
