@@ -29,6 +29,8 @@ mod killed;
 #[cfg(test)]
 mod pack;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod tutorial;
 #[cfg(test)]
 mod unpack;

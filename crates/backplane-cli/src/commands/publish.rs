@@ -66,7 +66,11 @@ pub(crate) fn run(args: &PublishArgs, ui: &Ui) -> Result<ExitCode, CliError> {
             safe_fs::read_bounded(path, u64::try_from(MAX_RECEIPT_BYTES).unwrap_or(u64::MAX))
         })
         .transpose()
-        .map_err(|error| CliError::operation(error).because("cannot read the receipt"))?;
+        .map_err(|error| {
+            CliError::operation(error)
+                .because("cannot read the receipt")
+                .hint("`attest run` writes receipts; name the file of one")
+        })?;
     let artifact = artifact::of_path(&args.path, &args.packing, ui)?;
     let channel = channel.as_ref().map(ChannelName::as_str);
     if args.dry_run {
