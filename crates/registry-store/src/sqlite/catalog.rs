@@ -395,3 +395,61 @@ fn live_channels(
     })?;
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(rows: usize) -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        for step in super::super::migrate::MIGRATIONS {
+            connection.execute_batch(step).unwrap();
+        }
+        let plugins = "INSERT INTO plugins (plugin_id, updated_at) VALUES (?1, 0)";
+        let catalog = "INSERT INTO catalog VALUES (?1, ?2, NULL, ?3, 'p', 0, '{}')";
+        let transaction = connection.unchecked_transaction().unwrap();
+        for row in 0..rows {
+            let id = format!("p{row:06}");
+            let folded = if row + 1 == rows { "zq" } else { "words" };
+            transaction.execute(plugins, [&id]).unwrap();
+            let seq = transaction.last_insert_rowid();
+            transaction
+                .execute(catalog, params![seq, id, folded])
+                .unwrap();
+            count(&transaction, &searched(&id, folded), 1).unwrap();
+        }
+        transaction.commit().unwrap();
+        connection
+    }
+
+    fn ask(connection: &Connection, query: &str, cursor: Option<String>) -> Listed<CatalogEntry> {
+        let search = Search::new(query.to_owned()).unwrap();
+        page(connection, Some(&search), &Page { limit: 2, cursor }).unwrap()
+    }
+
+    #[test]
+    fn a_walk_ends_after_so_many_rows_and_goes_on_from_there() {
+        let connection = filled(WALKED + 5);
+        let first = ask(&connection, "ZQ", None);
+        assert_eq!(first.data, []);
+        let second = ask(&connection, "ZQ", first.next_cursor);
+        let ids: Vec<_> = second.data.iter().map(|one| one.name.clone()).collect();
+        assert_eq!(
+            (ids, second.next_cursor),
+            (vec!["p010004".to_owned()], None)
+        );
+    }
+
+    #[test]
+    fn what_a_search_costs_is_known_before_it_is_made() {
+        let connection = filled(1_500);
+        let rarity = |text| rarity(&connection, text).unwrap();
+        assert!(matches!(rarity("words"), Rarity::Common));
+        assert!(matches!(rarity("zq"), Rarity::Common));
+        assert!(matches!(rarity("words of nobody"), Rarity::Absent));
+        assert!(matches!(rarity("000012"), Rarity::Rare(gram) if gram == "012"));
+        assert!(matches!(rarity("\u{1}zq"), Rarity::Rare(_)));
+        count(&connection, &searched("p001499", "zq"), -1).unwrap();
+        assert!(matches!(rarity("\u{1}zq"), Rarity::Absent));
+    }
+}
