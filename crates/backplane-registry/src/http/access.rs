@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
@@ -44,6 +44,8 @@ impl Caller {
 /// What a route needs of a token.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Need {
+    /// The scope `read`, or nothing where the registry is open to readers.
+    Reader,
     /// This scope.
     Scope(Scope),
     /// Any token at all.
@@ -64,7 +66,7 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let caller = match judge(&state, need, request.method(), request.headers()) {
+    let caller = match judge(&state, need, request.headers()) {
         Ok(caller) => caller,
         Err(refusal) => return refusal.into_response(),
     };
@@ -74,34 +76,30 @@ async fn admit(
     response
 }
 
-fn judge(
-    state: &RegistryState,
-    need: Need,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Caller, ApiError> {
-    let reads = matches!(need, Need::Scope(Scope::Read)) && method.is_safe();
-    if reads && state.anonymous_read() && !headers.contains_key(header::AUTHORIZATION) {
+fn judge(state: &RegistryState, need: Need, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let open = matches!(need, Need::Reader) && state.anonymous_read();
+    if open && !headers.contains_key(header::AUTHORIZATION) {
         return Ok(Caller(None));
     }
     let identity = bearer(headers)
         .and_then(|token| state.tokens().who(token))
         .ok_or_else(ApiError::unauthorized)?;
-    match need {
-        Need::Scope(scope) if !identity.scopes.contains(&scope) => {
-            let scope = scope.as_str();
-            let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
-            let refusal = ApiError::new(
-                Code::Forbidden,
-                format!("this token has not the scope `{scope}`"),
-            );
-            Err(match HeaderValue::try_from(challenge) {
-                Ok(challenge) => refusal.with(header::WWW_AUTHENTICATE, challenge),
-                Err(_) => refusal,
-            })
-        }
-        Need::Scope(_) | Need::Token => Ok(Caller(Some(identity))),
+    let scope = match need {
+        Need::Token => return Ok(Caller(Some(identity))),
+        Need::Reader => Scope::Read,
+        Need::Scope(scope) => scope,
+    };
+    if identity.scopes.contains(&scope) {
+        return Ok(Caller(Some(identity)));
     }
+    let scope = scope.as_str();
+    let message = format!("this token has not the scope `{scope}`");
+    let refusal = ApiError::new(Code::Forbidden, message);
+    let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+    Err(match HeaderValue::try_from(challenge) {
+        Ok(challenge) => refusal.with(header::WWW_AUTHENTICATE, challenge),
+        Err(_) => refusal,
+    })
 }
 
 /// The token of the only `Authorization: Bearer` header.

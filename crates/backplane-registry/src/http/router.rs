@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::routing::{get, post, put};
 
-use super::access::Need::{self, Scope, Token};
+use super::access::Need::{self, Reader, Scope, Token};
 use super::answer::{ApiError, Code};
 use super::{
     access, artifacts, catalog, health, installations, middleware, receipts, releases, whoami,
@@ -18,16 +18,16 @@ pub const PREFIX: &str = "/plugin-protocol/v1";
 pub fn router(state: RegistryState) -> Router {
     let need = |need: Need, route| access::need(need, &state, route);
     let api = Router::new()
-        .route("/catalog", need(Scope(Read), get(catalog::catalog)))
-        .route("/resolve", need(Scope(Read), get(releases::resolve)))
+        .route("/catalog", need(Reader, get(catalog::catalog)))
+        .route("/resolve", need(Reader, get(releases::resolve)))
         .route(
             "/artifacts/{digest}",
-            need(Scope(Read), get(artifacts::download))
+            need(Reader, get(artifacts::download))
                 .merge(need(Scope(Publish), put(artifacts::upload))),
         )
         .route(
             "/artifacts/{digest}/receipt",
-            need(Scope(Read), get(receipts::receipt))
+            need(Reader, get(receipts::receipt))
                 .merge(need(Scope(Publish), put(receipts::put_receipt))),
         )
         .route("/releases", need(Scope(Publish), post(releases::publish)))
@@ -41,7 +41,7 @@ pub fn router(state: RegistryState) -> Router {
         )
         .route(
             "/plugins/{plugin_id}/releases",
-            need(Scope(Read), get(releases::list)),
+            need(Reader, get(releases::list)),
         )
         .route(
             "/plugins/{plugin_id}/channels/{channel}",

@@ -167,3 +167,32 @@ fn plain_http_beyond_loopback_has_to_be_asked_for() {
     // What a name leads to is found out at the start.
     assert!(read("listen = \"localhost:1\"").is_ok());
 }
+
+#[test]
+fn a_bucket_is_reached_over_tls_or_on_this_machine_or_on_a_word() {
+    let bucket = |endpoint: &str, more: &str| {
+        read(&format!(
+            "[artifacts]\nkind = \"s3\"\nbucket = \"b\"\nregion = \"r\"\nendpoint = \"{endpoint}\"\naccess_key_id_env = \"A\"\nsecret_access_key_env = \"B\"\n{more}"
+        ))
+    };
+    for good in [
+        "https://s3.example",
+        "https://s3.example:9000/x",
+        "http://127.0.0.1:9000",
+    ] {
+        assert!(bucket(good, "").is_ok(), "{good}");
+    }
+    for bad in [
+        "http://s3.example",
+        "https://user:canary@s3.example",
+        "https://s3.example?x=1",
+        "https://",
+        "s3.example",
+    ] {
+        let error = bucket(bad, "").unwrap_err();
+        assert!(error.contains("artifacts.endpoint"), "{error}");
+        assert!(!error.contains("canary"), "{error}");
+    }
+    let asked = bucket("http://s3.example", "insecure_endpoint = true");
+    assert!(asked.is_ok(), "{asked:?}");
+}
