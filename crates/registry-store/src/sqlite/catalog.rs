@@ -20,7 +20,7 @@ use crate::{
 /// Plugins with one trigram that are looked into and sorted for one page.
 const SORTED: i64 = 1_000;
 /// Rows that one page looks into.
-const WALKED: usize = 10_000;
+const WALKED: usize = 5_000;
 /// Bytes that one page looks into.
 const WALKED_BYTES: usize = 4 * 1024 * 1024;
 
@@ -436,7 +436,7 @@ mod tests {
         let ids: Vec<_> = second.data.iter().map(|one| one.name.clone()).collect();
         assert_eq!(
             (ids, second.next_cursor),
-            (vec!["p010004".to_owned()], None)
+            (vec![format!("p{:06}", WALKED + 4)], None)
         );
     }
 
