@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Some("__worker") => worker::main_from(under("forge-worker")),
         Some("__attest") => attest_cli::main_from(under("attest")),
         Some("__attest-policy") => attest_policy_plugin::main_from(under("attest-policy")),
+        Some("__backplane") => backplane_cli::main_from(under("backplane")),
         Some("__codex-plugin") => codex_plugin::main_from(under(codex_plugin::NAME)),
         Some("__exec-plugin") => exec_plugin::main_from(under(exec_plugin::NAME)),
         Some("__ref-plugin") => ref_plugin::main_from(under("forge-ref-plugin")),

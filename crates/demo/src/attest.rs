@@ -4,11 +4,9 @@
 //! Every command is run as a user would run it, its own words are shown, and its outcome is
 //! checked: one that ends otherwise than it should fails the whole.
 
-mod command;
 mod workspace;
 
 use std::path::Path;
-use std::time::Duration;
 
 use cli_shell::layout::pairs;
 use cli_shell::{CliError, Ui, clock, visible};
@@ -16,15 +14,12 @@ use process_tree::Wrapper;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::command::{self, Ran, Shell, check_of};
 use crate::error::DemoError;
 use crate::place::Place;
 use crate::present::quoted;
 use crate::story::{interrupted, step};
-use command::{Ran, Shell, check_of};
 use workspace::{CHANGED, DENIED, RECEIPT, Workspace};
-
-/// How long one command may take; each is done in a fraction of a second.
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// What was shown, and proven.
 #[derive(Debug)]

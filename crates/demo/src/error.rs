@@ -115,6 +115,19 @@ pub(crate) enum DemoError {
         found: String,
         said: String,
     },
+    /// The registry could not be sent bytes.
+    #[error("cannot send bytes to the registry")]
+    Upload {
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file of the throwaway state cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     /// The user interrupted.
     #[error("interrupted")]
     Interrupted,

@@ -5,9 +5,12 @@
 //! shown is asked of the running parts or of git, and every shown step can fail the whole. The
 //! user's branches and files are never touched, and no process is left when it ends.
 //!
-//! A second part does the same for attest: a receipt is made, signed, verified, and put to the test.
+//! A second part does the same for attest: a receipt is made, signed, verified, and put to the test. A
+//! third does it for backplane: a package goes to a registry and comes back, and what must not, does not.
 
 mod attest;
+mod backplane;
+mod command;
 mod error;
 mod git;
 mod place;
@@ -29,13 +32,34 @@ enum Part {
     Forge,
     /// A pipeline, its signed receipt, and what a receipt does not survive
     Attest,
+    /// A registry, a package on its way through it, and what a registry refuses
+    Backplane,
     /// Everything that this version can do
     All,
-    #[value(hide = true)]
-    Backplane,
 }
 
-/// Shows the main job, from the task to the candidate commit, and then a signed receipt.
+/// The parts in the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parts {
+    forge: bool,
+    attest: bool,
+    backplane: bool,
+}
+
+impl Parts {
+    const ALL: Self = Self {
+        forge: true,
+        attest: true,
+        backplane: true,
+    };
+    const NONE: Self = Self {
+        forge: false,
+        attest: false,
+        backplane: false,
+    };
+}
+
+/// Shows the main job, from the task to the candidate commit, then a signed receipt and a registry.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Without options it mends a failing test in a small repository made for it, with
@@ -59,8 +83,8 @@ pub struct Demo {
     /// Keep the state and say how to look further
     #[arg(long)]
     keep: bool,
-    /// Which part to show: `forge`, `attest` or `all` [default: all; with a repository, task or agent
-    /// of yours: forge]
+    /// Which part to show: `forge`, `attest`, `backplane` or `all` [default: all; with a repository,
+    /// task or agent of yours: forge]
     #[arg(long, value_enum, hide_possible_values = true, value_name = "PART")]
     part: Option<Part>,
     /// The agent, as the last option: a command that gets the instruction on standard input
@@ -79,40 +103,57 @@ impl Demo {
     /// # Errors
     /// A step failed; what is said names it.
     pub fn run(&self, ui: &Ui) -> Result<ExitCode, CliError> {
-        let (forge, attest) = self.parts()?;
+        let parts = self.parts()?;
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| CliError::operation(error).because("cannot start the runtime"))?
             .block_on(async {
-                if forge {
+                if parts.forge {
                     story::tell(self, ui).await?;
                 }
-                if forge && attest {
+                if parts.forge && parts.attest {
                     ui.status("\nthe second part: a pipeline, and the signed receipt of it\n");
                 }
-                if attest {
+                if parts.attest {
                     attest::tell(self.keep, ui).await?;
+                }
+                if parts.attest && parts.backplane {
+                    ui.status(
+                        "\nthe third part: a registry, and a package on its way through it\n",
+                    );
+                }
+                if parts.backplane {
+                    backplane::tell(self.keep, ui).await?;
                 }
                 Ok(exit::ok())
             })
     }
 
-    /// Whether the part of the main job and the part of receipts are shown.
-    fn parts(&self) -> Result<(bool, bool), CliError> {
-        match (self.part, self.is_about_a_task()) {
-            (None | Some(Part::All), false) | (Some(Part::All), true) => Ok((true, true)),
-            (None, true) | (Some(Part::Forge), _) => Ok((true, false)),
-            (Some(Part::Attest), false) => Ok((false, true)),
-            (Some(Part::Attest), true) => Err(CliError::usage(
-                "the options for a repository, task or agent do not go with `--part attest`",
-            )),
-            (Some(Part::Backplane), _) => {
-                Err(CliError::usage("this version cannot show that part yet")
-                    .hint("`--part forge`, `--part attest` and `--part all` work"))
+    /// Which parts are shown.
+    fn parts(&self) -> Result<Parts, CliError> {
+        let only = match (self.part, self.is_about_a_task()) {
+            (None, false) | (Some(Part::All), _) => return Ok(Parts::ALL),
+            (None, true) | (Some(Part::Forge), _) => Parts {
+                forge: true,
+                ..Parts::NONE
+            },
+            (Some(Part::Attest), false) => Parts {
+                attest: true,
+                ..Parts::NONE
+            },
+            (Some(Part::Backplane), false) => Parts {
+                backplane: true,
+                ..Parts::NONE
+            },
+            (Some(Part::Attest | Part::Backplane), true) => {
+                return Err(CliError::usage(
+                    "the options for a repository, task or agent go with `--part forge` and `--part all` only",
+                ));
             }
-        }
+        };
+        Ok(only)
     }
 
     fn is_about_a_task(&self) -> bool {
@@ -173,14 +214,20 @@ mod tests {
 
     #[test]
     fn a_task_of_ones_own_is_shown_alone_unless_all_is_asked_for() {
+        let one = |name: &str| Parts {
+            forge: name == "forge",
+            attest: name == "attest",
+            backplane: name == "backplane",
+        };
         for (line, parts) in [
-            ("--keep", (true, true)),
-            ("--part all", (true, true)),
-            ("--part forge", (true, false)),
-            ("--part attest --keep", (false, true)),
-            ("--repo x", (true, false)),
-            ("--check true", (true, false)),
-            ("--part all --plugin x", (true, true)),
+            ("--keep", Parts::ALL),
+            ("--part all", Parts::ALL),
+            ("--part forge", one("forge")),
+            ("--part attest --keep", one("attest")),
+            ("--part backplane", one("backplane")),
+            ("--repo x", one("forge")),
+            ("--check true", one("forge")),
+            ("--part all --plugin x", Parts::ALL),
         ] {
             assert_eq!(parse(line).parts().unwrap(), parts, "{line}");
         }
@@ -190,7 +237,7 @@ mod tests {
     fn what_cannot_be_shown_is_a_usage_error() {
         let (ui, _) = Ui::captured(&cli_shell::GlobalOpts::default());
         for line in [
-            "--part backplane",
+            "--part backplane --repo x",
             "--part attest --repo x",
             "--part attest --env A",
         ] {

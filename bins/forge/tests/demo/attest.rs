@@ -81,7 +81,7 @@ fn the_record_has_every_command_with_its_outcome() {
 }
 
 #[test]
-fn without_options_both_parts_are_shown() {
+fn without_options_all_parts_are_shown() {
     let home = Home::new();
     let (code, out, err) = home.demo(&["--format", "json"]);
     assert_eq!(code, 0, "{out}{err}");
@@ -89,9 +89,11 @@ fn without_options_both_parts_are_shown() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let parts: Vec<_> = records.map(|record| record["part"].clone()).collect();
-    assert_eq!(parts, ["forge", "attest"]);
+    assert_eq!(parts, ["forge", "attest", "backplane"]);
     let first = err.find("a candidate commit").unwrap();
-    assert!(err.find("attest init").unwrap() > first, "{err}");
+    let second = err.find("attest init").unwrap();
+    let third = err.find("backplane init").unwrap();
+    assert!(first < second && second < third, "{err}");
     home.is_clean();
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::command::Ran;
+use crate::command::Ran;
 use crate::error::DemoError;
 use crate::place::Place;
 use crate::present::quoted;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use cli_shell::{Ui, env, visible, visible_lines};
 use forge_client::wrap;
@@ -9,10 +10,11 @@ use process_tree::{Capture, CaptureError, Ladder, Signal, Spec, Status, Wrapper,
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::LONGEST;
 use crate::error::DemoError;
 use crate::place::Place;
 
+/// How long one command may take; each is done in a fraction of a second.
+const LONGEST: Duration = Duration::from_secs(60);
 const OUTPUT_BYTES: u64 = 1 << 20;
 const INDENT: &str = "   ";
 /// How much of a hash is shown; nobody reads the rest.
@@ -20,18 +22,19 @@ const HASH: usize = 12;
 
 /// Where commands are typed.
 #[derive(Debug)]
-pub(super) struct Shell<'a> {
+pub(crate) struct Shell<'a> {
     ui: &'a Ui,
     place: &'a Place,
     wrapper: &'a Wrapper,
     cancel: &'a CancellationToken,
     folder: &'a Path,
+    variables: Vec<(&'static str, OsString)>,
     ran: Vec<Ran>,
 }
 
 /// A command that ran.
 #[derive(Debug, Clone)]
-pub(super) struct Ran {
+pub(crate) struct Ran {
     line: String,
     status: Status,
     out: String,
@@ -39,7 +42,7 @@ pub(super) struct Ran {
 }
 
 impl<'a> Shell<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         ui: &'a Ui,
         place: &'a Place,
         wrapper: &'a Wrapper,
@@ -52,24 +55,40 @@ impl<'a> Shell<'a> {
             wrapper,
             cancel,
             folder,
+            variables: Vec::new(),
             ran: Vec::new(),
         }
     }
 
     /// Types `attest WORDS…`, which is this program under a hidden name.
-    pub(super) async fn attest(&mut self, words: &[&str]) -> Result<Ran, DemoError> {
+    pub(crate) async fn attest(&mut self, words: &[&str]) -> Result<Ran, DemoError> {
         let mut argv = vec![self.place.program.clone().into(), "__attest".into()];
         argv.extend(words.iter().map(OsString::from));
         self.run(format!("attest {}", words.join(" ")), argv).await
     }
 
+    /// Types `backplane WORDS…`, which is this program under a hidden name.
+    pub(crate) async fn backplane(&mut self, words: &[&str]) -> Result<Ran, DemoError> {
+        let mut argv = vec![self.place.program.clone().into(), "__backplane".into()];
+        argv.extend(words.iter().map(OsString::from));
+        self.run(format!("backplane {}", words.join(" ")), argv)
+            .await
+    }
+
+    /// Sets a variable for the commands that follow, and shows that.
+    pub(crate) fn export(&mut self, name: &'static str, value: &str) {
+        self.ui.status(format!("{INDENT}$ export {name}={value}"));
+        self.variables.retain(|(other, _)| *other != name);
+        self.variables.push((name, value.into()));
+    }
+
     /// Types a line of shell.
-    pub(super) async fn sh(&mut self, line: &str) -> Result<Ran, DemoError> {
+    pub(crate) async fn sh(&mut self, line: &str) -> Result<Ran, DemoError> {
         let argv = ["sh", "-c", line].map(OsString::from).to_vec();
         self.run(line.to_owned(), argv).await
     }
 
-    pub(super) fn into_ran(self) -> Vec<Ran> {
+    pub(crate) fn into_ran(self) -> Vec<Ran> {
         self.ran
     }
 
@@ -79,6 +98,7 @@ impl<'a> Shell<'a> {
             .env(env::pick(["PATH"]))
             // What it makes in passing belongs to the throwaway state too.
             .env([("TMPDIR", self.place.path("tmp"))])
+            .env(self.variables.iter().cloned())
             .cwd(self.folder);
         let limits = Capture::new(LONGEST, OUTPUT_BYTES).ladder(Ladder::ask(Signal::Terminate));
         let captured = capture(self.wrapper, spec, limits, self.cancel)
@@ -103,7 +123,7 @@ impl<'a> Shell<'a> {
 
 impl Ran {
     /// Insists on an exit code.
-    pub(super) fn ends_with(&self, code: i32) -> Result<&Self, DemoError> {
+    pub(crate) fn ends_with(&self, code: i32) -> Result<&Self, DemoError> {
         if self.status == Status::Code(code) {
             return Ok(self);
         }
@@ -111,28 +131,70 @@ impl Ran {
     }
 
     /// Insists on words of its answer.
-    pub(super) fn says(&self, words: &str) -> Result<&Self, DemoError> {
+    pub(crate) fn says(&self, words: &str) -> Result<&Self, DemoError> {
         if self.out.contains(words) {
             return Ok(self);
         }
         Err(self.otherwise(words, &self.out))
     }
 
+    /// Insists on a digest in its answer, which a narrow screen may break.
+    pub(crate) fn names(&self, digest: &str) -> Result<&Self, DemoError> {
+        let whole: String = self.out.split_whitespace().collect();
+        if whole.contains(digest) {
+            return Ok(self);
+        }
+        Err(self.otherwise(digest, &self.out))
+    }
+
     /// Insists on an answer of one line.
-    pub(super) fn only_line(&self) -> Result<String, DemoError> {
+    pub(crate) fn only_line(&self) -> Result<String, DemoError> {
         match self.out.lines().collect::<Vec<_>>().as_slice() {
             [line] => Ok((*line).to_owned()),
             _ => Err(self.otherwise("one line", &self.out)),
         }
     }
 
+    /// Insists on words among its messages.
+    pub(crate) fn complains(&self, words: &str) -> Result<&Self, DemoError> {
+        if self.err.contains(words) {
+            return Ok(self);
+        }
+        Err(self.otherwise(words, &self.err))
+    }
+
+    /// The first line that says why it failed.
+    pub(crate) fn first_error(&self) -> Result<String, DemoError> {
+        let found = self
+            .err
+            .lines()
+            .find_map(|line| line.strip_prefix("error: "));
+        found
+            .map(str::to_owned)
+            .ok_or_else(|| self.otherwise("an error", &self.err))
+    }
+
+    /// The value in the line that begins with that name.
+    pub(crate) fn value(&self, name: &str) -> Result<String, DemoError> {
+        let found = self.out.lines().find_map(|line| {
+            let rest = line.trim_start().strip_prefix(name)?;
+            rest.starts_with(' ').then(|| rest.trim().to_owned())
+        });
+        found.ok_or_else(|| self.otherwise(name, &self.out))
+    }
+
+    /// What it answered.
+    pub(crate) fn answer(&self) -> &str {
+        &self.out
+    }
+
     /// What it wrote as messages.
-    pub(super) fn messages(&self) -> &str {
+    pub(crate) fn messages(&self) -> &str {
         &self.err
     }
 
     /// Says that it did something else than it should have.
-    pub(super) fn otherwise(&self, expected: &str, found: &str) -> DemoError {
+    pub(crate) fn otherwise(&self, expected: &str, found: &str) -> DemoError {
         DemoError::Otherwise {
             line: self.line.clone(),
             expected: visible(expected),
@@ -142,25 +204,25 @@ impl Ran {
     }
 
     /// Shows all that it said.
-    pub(super) fn show(&self, ui: &Ui) {
+    pub(crate) fn show(&self, ui: &Ui) {
         self.show_lines(self.err.lines().chain(self.out.lines()), ui);
     }
 
     /// Shows why it ended as it did, without what it said on the way.
-    pub(super) fn show_error(&self, ui: &Ui) {
+    pub(crate) fn show_error(&self, ui: &Ui) {
         let lines = self.err.lines();
         self.show_lines(lines.skip_while(|line| !line.starts_with("error: ")), ui);
     }
 
     /// Shows the lines from one that starts so to another that does.
-    pub(super) fn show_between(&self, from: &str, until: &str, ui: &Ui) {
+    pub(crate) fn show_between(&self, from: &str, until: &str, ui: &Ui) {
         let lines = self.out.lines().skip_while(|line| !line.starts_with(from));
         let lines = lines.take_while(|line| !line.starts_with(until));
         self.show_lines(lines.filter(|line| !line.is_empty()), ui);
     }
 
     /// Shows the verdict and the checks that failed.
-    pub(super) fn show_faults(&self, ui: &Ui) {
+    pub(crate) fn show_faults(&self, ui: &Ui) {
         let lines = self.out.lines().enumerate();
         let lines = lines.filter(|(place, line)| *place == 0 || line.contains(" FAIL "));
         self.show_lines(lines.map(|(_, line)| line), ui);
@@ -172,7 +234,7 @@ impl Ran {
         }
     }
 
-    pub(super) fn record(&self) -> Value {
+    pub(crate) fn record(&self) -> Value {
         let code = match self.status {
             Status::Code(code) => Some(code),
             Status::Signal(_) | Status::Lost => None,
@@ -187,7 +249,7 @@ impl Ran {
 }
 
 /// Insists that a check of `attest verify` ended so, and returns what it says.
-pub(super) fn check_of(ran: &Ran, check: &str, status: &str) -> Result<String, DemoError> {
+pub(crate) fn check_of(ran: &Ran, check: &str, status: &str) -> Result<String, DemoError> {
     let found = ran.out.lines().find_map(|line| {
         let rest = line.trim_start().strip_prefix(check)?.trim_start();
         let detail = rest.strip_prefix(status)?.strip_prefix(' ')?;
@@ -214,7 +276,7 @@ fn shown(line: &str) -> String {
 }
 
 /// Cuts hashes.
-pub(super) fn short(line: &str) -> String {
+pub(crate) fn short(line: &str) -> String {
     let mut out = String::new();
     let mut digits = String::new();
     for letter in line.chars().chain(std::iter::once('\n')) {
