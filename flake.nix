@@ -103,6 +103,14 @@
           ];
           program = "forge-worker";
         };
+        registry = module {
+          file = ./nixos-modules/registry.nix;
+          option = [
+            "services"
+            "backplane-registry"
+          ];
+          program = "backplane";
+        };
         default = module {
           file = ./nixos-modules/appliance.nix;
           option = [

@@ -16,6 +16,7 @@ let
         self.nixosModules.default
         self.nixosModules.gate
         self.nixosModules.operator
+        self.nixosModules.registry
         self.nixosModules.worker
         {
           nixpkgs.hostPlatform = system;
@@ -27,9 +28,16 @@ let
     }).config;
 
   cases = import ./refused.nix;
-  appliance = evaluate cases.appliance;
+  appliance = evaluate {
+    imports = [
+      cases.appliance
+      cases.registry
+    ];
+  };
   units = [
     "agent-forge-tokens.service"
+    "backplane-registry-secrets.service"
+    "backplane-registry.service"
     "forge-gate-secrets.service"
     "forge-gate.service"
     "forge-gate.socket"
@@ -41,6 +49,8 @@ let
   # How exposed a service may be by the measure of `systemd-analyze security`, in tenths of 10.
   thresholds = {
     "agent-forge-tokens.service" = 15;
+    "backplane-registry.service" = 15;
+    "backplane-registry-secrets.service" = 20;
     "forge-gate.service" = 15;
     "forge-gate-secrets.service" = 20;
     "forge-worker-secrets.service" = 20;
@@ -101,7 +111,12 @@ in
       ) cases.accepted;
       open = lib.filterAttrs (_: list: list != [ ]) ports;
     in
-    if open != { public = [ 8443 ]; } then
+    if
+      open != {
+        public = [ 8443 ];
+        registry-public = [ 8790 ];
+      }
+    then
       throw "the modules open ports: ${builtins.toJSON open}"
     else
       pkgs.runCommand "modules-firewall" { } "touch $out";

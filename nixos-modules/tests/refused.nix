@@ -33,6 +33,19 @@ let
       };
     };
   };
+  registry = {
+    services.backplane-registry = {
+      enable = true;
+      tokens.ci = {
+        scopes = [
+          "read"
+          "publish"
+        ];
+        plugins = [ "acme-*" ];
+        tokenFile = "/run/secrets/ci";
+      };
+    };
+  };
   also = base: more: {
     module.imports = [
       base
@@ -41,10 +54,32 @@ let
   };
 in
 {
-  inherit appliance;
+  inherit appliance registry;
 
   accepted = {
-    inherit appliance gate worker;
+    inherit
+      appliance
+      gate
+      registry
+      worker
+      ;
+    registry-public = {
+      imports = [ registry ];
+      services.backplane-registry = {
+        openFirewall = true;
+        settings.listen = ":8790";
+        tls.certificateFile = "/etc/backplane/cert.pem";
+        tls.keyFile = "/run/secrets/backplane.key";
+      };
+    };
+    # where another server speaks TLS
+    registry-behind = {
+      imports = [ registry ];
+      services.backplane-registry.settings = {
+        listen = "192.0.2.5:8790";
+        insecure_listen = true;
+      };
+    };
     public = {
       imports = [ gate ];
       services.forge-gate = {
@@ -241,6 +276,36 @@ in
       // {
         says = "`services.forge-worker.settings.repository_roots' has `/home/me/src'";
       };
+    registry-without-tls =
+      also registry { services.backplane-registry.settings.listen = "0.0.0.0:8790"; }
+      // {
+        says = "`services.backplane-registry.settings.listen' is `0.0.0.0:8790', beyond loopback and without TLS";
+      };
+    registry-half-of-tls =
+      also registry { services.backplane-registry.tls.keyFile = "/run/secrets/key"; }
+      // {
+        says = "`services.backplane-registry.tls.certificateFile' and `services.backplane-registry.tls.keyFile' belong together";
+      };
+    registry-token-in-store =
+      also registry { services.backplane-registry.tokens.other.tokenFile = ./refused.nix; }
+      // {
+        says = "`services.backplane-registry.tokens.other.tokenFile' lies in the Nix store";
+      };
+    registry-s3-secret-in-store =
+      also registry {
+        services.backplane-registry.settings.artifacts.secret_access_key_file = "${./refused.nix}";
+      }
+      // {
+        says = "`services.backplane-registry.settings.artifacts.secret_access_key_file' lies in the Nix store";
+      };
+    registry-unknown-scope =
+      also registry { services.backplane-registry.tokens.ci.scopes = [ "admin" ]; }
+      // {
+        says = "A definition for option `services.backplane-registry.tokens.ci.scopes";
+      };
+    registry-unknown-option = also registry { services.backplane-registry.prot = 1; } // {
+      says = "The option `services.backplane-registry.prot' does not exist";
+    };
     url-with-a-quote = {
       module.programs.forge = {
         enable = true;
@@ -266,6 +331,15 @@ in
         "services.forge-gate.settings"
       ];
     };
+    unknown-registry-setting =
+      also registry { services.backplane-registry.settings.limits.max_flies = 3; }
+      // {
+        file = config: config.services.backplane-registry.settingsFile;
+        says = [
+          "max_flies"
+          "services.backplane-registry.settings"
+        ];
+      };
     bad-worker-range = also worker { services.forge-worker.settings.concurrency = 65; } // {
       file = config: config.services.forge-worker.settingsFile;
       says = [

@@ -208,6 +208,20 @@ let
           };
       };
 
+    # a table in a line is as good as one with a head
+    formats.toml =
+      { }:
+      {
+        type = jsonType;
+        generate =
+          name: value:
+          run {
+            inherit name;
+            env.value = builtins.toJSON value;
+            script = "python3 ${./toml.py} >$out";
+          };
+      };
+
     rustPlatform.buildRustPackage = import ./rust.nix {
       inherit
         lib
