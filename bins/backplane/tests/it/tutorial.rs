@@ -61,16 +61,23 @@ fn marks_stand_for_anything_and_nothing_else_does() {
     assert!(!fits("a", "ab"));
 }
 
+/// An address where nobody listens: the page's own may be in use on this machine.
+fn free_address() -> String {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    taken.local_addr().unwrap().to_string()
+}
+
 /// One shell for all, as a person has; what each block prints goes to a file of its own.
 fn typed(bed: &Bed, blocks: &[Block]) {
     let mut script = "umask 022\n".to_owned();
+    let address = free_address();
     for (number, block) in blocks.iter().enumerate() {
+        let pasted = block.script.replace("127.0.0.1:8790", &address);
         let note = bed.path(&format!("notes/{number}"));
         let note = note.display();
         let _infallible = writeln!(
             script,
-            "{{\n{}}} >'{note}' 2>&1\necho \"$?\" >'{note}.code'",
-            block.script
+            "{{\n{pasted}}} >'{note}' 2>&1\necho \"$?\" >'{note}.code'"
         );
     }
     let programs = Path::new(env!("CARGO_BIN_EXE_backplane")).parent().unwrap();

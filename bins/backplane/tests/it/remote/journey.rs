@@ -9,9 +9,9 @@ fn id(release: &Value) -> String {
     release["release_id"].as_str().unwrap().to_owned()
 }
 
-#[test_case(Place::tls(); "over tls")]
-#[test_case(Place::plain(); "on loopback")]
-fn what_is_published_is_listed_resolved_downloaded_and_inspected(place: Place) {
+#[test_case(&Place::tls(); "over tls")]
+#[test_case(&Place::plain(); "on loopback")]
+fn what_is_published_is_listed_resolved_downloaded_and_inspected(place: &Place) {
     let release = place.publish();
     assert_eq!(release["channels"], serde_json::json!(["stable"]));
     let listed = place.line("reader", "catalog NOTE --format json").expect(0);
