@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use agent_plugin::launch::{Host, Launch, LaunchError, Process, Remote, prepare_all};
-use agent_plugin::{Files, MCP_SCHEMA, Options, PLUGIN_SCHEMA, load};
+use agent_plugin::launch::{Host, Launch, LaunchError, Process, Remote, prepare, prepare_all};
+use agent_plugin::{Files, MCP_SCHEMA, Options, PLUGIN_SCHEMA, Package, load};
+use strict_json::{Layout, Limits, parse_object};
 
 type Prepared = BTreeMap<String, Result<Launch, LaunchError>>;
 
@@ -32,7 +33,7 @@ fn resolve(path: &str) -> Result<String, String> {
     Ok(format!("/{}", parts.join("/")))
 }
 
-fn prepared(servers: &str, env: &[(&str, &str)]) -> Prepared {
+fn package(servers: &str) -> Package {
     let manifest = format!(r#"{{"$schema":"{PLUGIN_SCHEMA}","name":"example"}}"#);
     let mcp = format!(r#"{{"$schema":"{MCP_SCHEMA}","mcpServers":{servers}}}"#);
     let files = Files::from([
@@ -41,6 +42,11 @@ fn prepared(servers: &str, env: &[(&str, &str)]) -> Prepared {
     ]);
     let package = load(files, &Options::default()).unwrap();
     assert_eq!(package.diagnostics, []);
+    package
+}
+
+fn prepared(servers: &str, env: &[(&str, &str)]) -> Prepared {
+    let package = package(servers);
     let env = env
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -139,6 +145,88 @@ fn containment_is_checked_again_and_each_server_fails_alone() {
     assert!(
         matches!(&found["data"], Ok(Launch::Process(it)) if it.cwd == "/data/${PLUGIN_ROOT}/w")
     );
+}
+
+#[test]
+fn what_only_begins_like_the_root_or_is_not_resolved_is_outside() {
+    let mut package = package(r#"{"a":{"type":"stdio","command":"./x"}}"#);
+    let server = package.mcp_servers.remove("a").unwrap();
+    let run = |root: &str, answer: &str| {
+        let resolve = |_: &str| Ok(answer.to_owned());
+        let host = Host {
+            root,
+            data: "/data",
+            env: &BTreeMap::new(),
+            resolve: &resolve,
+        };
+        prepare(&server, &host).map(drop)
+    };
+    let field = "command";
+    for outside in [
+        "/plugin-other/x",
+        "/plugin/../etc/x",
+        "/plugin/..",
+        "/",
+        "plugin/x",
+        "",
+    ] {
+        assert_eq!(
+            run("/plugin", outside),
+            Err(LaunchError::Escapes { field }),
+            "{outside}"
+        );
+    }
+    for inside in ["/plugin/x", "/plugin/..x/y"] {
+        assert_eq!(run("/plugin", inside), Ok(()), "{inside}");
+        assert_eq!(run("/plugin/", inside), Ok(()), "{inside}");
+        assert_eq!(run("/", inside), Ok(()), "{inside}");
+    }
+}
+
+#[test]
+fn a_server_that_the_loader_would_refuse_is_not_used() {
+    for (field, config) in [
+        ("command", r#"{"command":"../x"}"#),
+        ("command", r#"{"command":1}"#),
+        ("command", "{}"),
+        ("args", r#"{"command":"x","args":[1]}"#),
+        ("args", r#"{"command":"x","args":{}}"#),
+        ("env", r#"{"command":"x","env":{"A":1}}"#),
+        ("env", r#"{"command":"x","env":[]}"#),
+        ("cwd", r#"{"command":"x","cwd":"/etc"}"#),
+        ("cwd", r#"{"command":"x","cwd":1}"#),
+        ("url", r#"{"url":"http://h.example/"}"#),
+        ("url", "{\"headers\":{}}"),
+        (
+            "headers",
+            r#"{"url":"https://h.example/","headers":{"a b":"x"}}"#,
+        ),
+        (
+            "headers",
+            r#"{"url":"https://h.example/","headers":{"a":"x\r\ny"}}"#,
+        ),
+    ] {
+        let is_remote = matches!(field, "url" | "headers");
+        let kind = match is_remote {
+            true => r#"{"type":"sse","url":"https://h.example/"}"#,
+            false => r#"{"type":"stdio","command":"x"}"#,
+        };
+        let mut package = package(&format!(r#"{{"a":{kind}}}"#));
+        let limits = Limits {
+            bytes: 1 << 10,
+            depth: 8,
+        };
+        let changed = parse_object(config.as_bytes(), &limits, Layout::Compact).unwrap();
+        package.mcp_servers.get_mut("a").unwrap().config = changed;
+        let host = Host {
+            root: "/plugin",
+            data: "/data",
+            env: &BTreeMap::new(),
+            resolve: &resolve,
+        };
+        let found = prepare_all(&package, &host).remove("a");
+        assert_eq!(found, Some(Err(LaunchError::Config { field })), "{config}");
+    }
 }
 
 #[test]

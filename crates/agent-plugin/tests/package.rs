@@ -184,6 +184,39 @@ fn the_list_of_diagnostics_is_bounded_and_keeps_its_weight() {
 }
 
 #[test]
+fn v03_v04_v09_characters_of_no_command_name_or_url_skip_the_server() {
+    let faults = [
+        (Code::ServerCommandInvalid, r#""command":"a\u0007""#),
+        (Code::ServerCommandInvalid, r#""command":"./a\\""#),
+        (Code::ServerCommandInvalid, r#""command":"./a\\..""#),
+        (
+            Code::ServerEnvInvalid,
+            r#""command":"a","env":{"A\u0000":"x"}"#,
+        ),
+        (
+            Code::ServerUrlInvalid,
+            r#""url":"https://h.example/\u0007""#,
+        ),
+        (
+            Code::ServerUrlInvalid,
+            r#""url":"https://h.example\u0085/""#,
+        ),
+    ];
+    for (code, fields) in faults {
+        let kind = if fields.contains("url") {
+            "sse"
+        } else {
+            "stdio"
+        };
+        let server = format!(r#"{{"a":{{"type":"{kind}",{fields}}}}}"#);
+        let package = loaded(&[("mcp.json", &mcp(&server))]);
+        let found: Vec<_> = package.diagnostics.iter().map(|found| found.code).collect();
+        assert_eq!(found, [code], "{fields}");
+        assert!(package.mcp_servers.is_empty());
+    }
+}
+
+#[test]
 fn a_long_name_is_not_held_once_for_each_finding() {
     let name = "n/~".repeat(100_000);
     let faults = vec!["0"; 2_000].join(",");

@@ -187,3 +187,16 @@ fn split(path: &str) -> Option<(&str, &str)> {
         .find(fits)
         .map(|(at, _)| (&path[..at], &path[at + 1..]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_of_eleven_digits_is_written_and_read_and_one_more_is_refused() {
+        let longest = (1 << 33) - 1;
+        let header = write("a", 0o644, longest).unwrap();
+        assert_eq!(parse(&header).unwrap().size, longest);
+        assert_eq!(write("a", 0o644, longest + 1), Err(Rule::HeaderSize));
+    }
+}

@@ -202,6 +202,22 @@ fn m21_text_isolated() {
     control_characters_are_refused_and_shown("a\u{2066}b", "a\\u{2066}b");
 }
 
+#[test]
+fn m21_each_character_that_turns_or_ends_text_and_none_beside_them() {
+    let turning = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    let turning = turning.into_iter().chain('\u{2028}'..='\u{202e}');
+    for c in turning.chain('\u{2066}'..='\u{2069}') {
+        let shown = format!("a\\u{{{:x}}}", u32::from(c));
+        control_characters_are_refused_and_shown(&format!("a{c}"), &shown);
+    }
+    for c in [
+        '\u{61b}', '\u{200d}', '\u{2010}', '\u{2027}', '\u{202f}', '\u{2065}', '\u{206a}',
+    ] {
+        let name = format!("a{c}");
+        assert_eq!(accepted(&named(&[name.as_bytes()])), [name]);
+    }
+}
+
 #[track_caller]
 fn control_characters_are_refused_and_shown(name: &str, shown: &str) {
     let error = refused(&named(&[name.as_bytes()]), "path_control");
