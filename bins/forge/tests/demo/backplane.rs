@@ -98,7 +98,7 @@ fn an_interrupt_stops_the_registry_and_leaves_nothing() {
             .unwrap();
         let state = || home.state_folders().into_iter().next();
         wait_until("the registry is there", || {
-            let log = state().map(|state| std::path::PathBuf::from(state).join("registry.log"));
+            let log = state().map(|state| state.join("registry.log"));
             log.is_some_and(|log| fs::read_to_string(log).is_ok_and(|log| log.contains("startup")))
         });
         let folder = state();
@@ -107,7 +107,7 @@ fn an_interrupt_stops_the_registry_and_leaves_nothing() {
         let code = demo.wait().unwrap().code();
         assert!(matches!(code, Some(0 | 2)), "{name}: {code:?}");
         if let Some(folder) = folder {
-            let folder = std::path::PathBuf::from(folder).display().to_string();
+            let folder = folder.display().to_string();
             assert!(processes_with(&folder, "cmdline").is_empty(), "{name}");
         }
         home.is_clean();
