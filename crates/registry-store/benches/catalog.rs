@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 const PLUGINS: u64 = 100_000;
 const LANES: u64 = 128;
 const SYLLABLES: [&str; 16] = [
-    "ba", "con", "dri", "er", "form", "ga", "in", "lo", "ment", "no", "pre", "re", "sta", "ti",
+    "ba", "con", "dri", "er", "form", "ga", "in", "lo", "mant", "no", "pre", "re", "sta", "ti",
     "un", "ver",
 ];
 
@@ -137,7 +137,7 @@ fn catalog(criterion: &mut Criterion) {
         ("q_common_deep_in", Some("tools"), 400, 100),
         (
             "q_common_parts",
-            Some("ment for tools and agents wi"),
+            Some("mant for tools and agents wi"),
             0,
             100,
         ),
