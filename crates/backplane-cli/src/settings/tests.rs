@@ -1,3 +1,5 @@
+//! Which layer wins, and what a layer about another registry does not give.
+
 use super::places::SYSTEM_FILE;
 use super::*;
 
