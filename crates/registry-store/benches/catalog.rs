@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 const PLUGINS: u64 = 100_000;
 const LANES: u64 = 128;
 const SYLLABLES: [&str; 16] = [
-    "ba", "con", "dri", "er", "form", "ga", "in", "lo", "mant", "no", "pre", "re", "sta", "ti",
+    "bo", "con", "dri", "er", "form", "ga", "in", "lo", "mant", "no", "pre", "re", "sta", "ti",
     "un", "ver",
 ];
 
