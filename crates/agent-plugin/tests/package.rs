@@ -184,6 +184,98 @@ fn the_list_of_diagnostics_is_bounded_and_keeps_its_weight() {
 }
 
 #[test]
+fn each_path_that_is_none_rejects_the_package() {
+    let bad = [
+        "", "/a", "a/", "a//b", "./a", "a/.", "../a", "a/../b", "a\0b",
+    ];
+    for path in bad {
+        let found = load(files(&[(path, "")]), &Options::default()).unwrap_err();
+        let codes: Vec<_> = found.iter().map(|found| found.code).collect();
+        assert_eq!(codes, [Code::PathInvalid], "{path:?}");
+        assert!(!found[0].path.contains('\0'));
+    }
+    assert!(load(files(&[("..a/.b/c..", "")]), &Options::default()).is_ok());
+}
+
+#[test]
+fn a_document_that_is_a_file_and_a_directory_is_no_skill() {
+    let document = "skills/x/SKILL.md";
+    let package = loaded(&[(document, SKILL), ("skills/x/SKILL.md/y", "")]);
+    assert!(package.skills.is_empty() && package.diagnostics.is_empty());
+}
+
+#[test]
+fn plain_scalars_are_typed_by_the_core_schema_and_all_others_are_texts() {
+    let integers = [
+        ("7", 7),
+        ("+7", 7),
+        ("-7", -7),
+        ("012", 12),
+        ("0x1F", 31),
+        ("0o17", 15),
+    ];
+    let largest = i64::MAX;
+    let mut cases: Vec<(String, Json)> = integers
+        .into_iter()
+        .map(|(text, value)| (text.to_owned(), Json::Integer(value)))
+        .collect();
+    cases.push((largest.to_string(), Json::Integer(largest)));
+    cases.push((u64::MAX.to_string(), Json::Unsigned(u64::MAX)));
+    cases.push((format!("{:#x}", u64::MAX), Json::Unsigned(u64::MAX)));
+    for (text, value) in [
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("-1e2", -100.0),
+        ("1E-1", 0.1),
+    ] {
+        cases.push((text.to_owned(), Json::Number(value)));
+    }
+    for null in ["", "~", "null", "Null", "NULL"] {
+        cases.push((null.to_owned(), Json::Null));
+    }
+    for (yes, no) in [("true", "false"), ("True", "False"), ("TRUE", "FALSE")] {
+        cases.push((yes.to_owned(), Json::Bool(true)));
+        cases.push((no.to_owned(), Json::Bool(false)));
+    }
+    for text in [
+        "yes",
+        "No",
+        "on",
+        "tRUE",
+        "nULL",
+        "2026-12-01",
+        "12:30",
+        "1_000",
+        "0x",
+        "0xg",
+        "0x+1",
+        "-0x1",
+        "0o8",
+        "0b1",
+        "1e",
+        "e1",
+        ".",
+        "+",
+        "..5",
+        "1.2.3",
+        "inf",
+        "NaN",
+        "infinity",
+        "+.e1",
+    ] {
+        cases.push((text.to_owned(), Json::Text(text.to_owned())));
+    }
+    for (text, value) in cases {
+        let head = format!("name: x\ndescription: d\nextra: {text}\nquoted: \"{text}\"");
+        let package = loaded(&[("skills/x/SKILL.md", &format!("---\n{head}\n---\n"))]);
+        let metadata = &package.skills[0].metadata;
+        assert_eq!(metadata.get("extra"), Some(&value), "{text}");
+        assert_eq!(metadata.get("quoted"), Some(&Json::Text(text)));
+    }
+}
+
+#[test]
 fn v03_v04_v09_characters_of_no_command_name_or_url_skip_the_server() {
     let faults = [
         (Code::ServerCommandInvalid, r#""command":"a\u0007""#),
