@@ -7,29 +7,31 @@ pub const WIDTH: usize = 80;
 /// cut, line feeds stay.
 #[must_use]
 pub fn wrap(text: &str, first: &str, rest: &str) -> String {
-    broken(text, first, rest, true)
+    broken(text, first, rest, 0)
 }
 
 /// Does the same but leaves words longer than a line in one piece, so that a path or a command can
 /// be copied.
 #[must_use]
 pub fn wrap_words(text: &str, first: &str, rest: &str) -> String {
-    broken(text, first, rest, false)
+    broken(text, first, rest, usize::MAX)
 }
 
-fn broken(text: &str, first: &str, rest: &str, cuts: bool) -> String {
+/// Words of up to `kept` characters stay in one piece, also where they are longer than a line.
+fn broken(text: &str, first: &str, rest: &str, kept: usize) -> String {
     let mut out = String::new();
     let mut indent = first;
     for paragraph in text.split('\n') {
         let mut line = String::new();
         for word in paragraph.split(' ').filter(|word| !word.is_empty()) {
+            let whole = fits(word, kept);
             let mut word = word;
             loop {
                 let room = WIDTH.saturating_sub(width(indent)).max(1);
                 let gap = usize::from(!line.is_empty());
                 // A foreign word may be megabytes long: never measured beyond the line.
                 let left = room.saturating_sub(width(&line) + gap);
-                if fits(word, left) || (line.is_empty() && !cuts) {
+                if fits(word, left) || (line.is_empty() && whole) {
                     if gap == 1 {
                         line.push(' ');
                     }
@@ -56,6 +58,7 @@ fn broken(text: &str, first: &str, rest: &str, cuts: bool) -> String {
 }
 
 /// Lines of a label and its value, the values below each other; pairs without value are left out.
+/// What could be a digest or an id stays in one piece, so that it can be copied.
 #[must_use]
 pub fn pairs(pairs: &[(&str, Option<String>)]) -> String {
     let label = pairs.iter().map(|(label, _)| width(label)).max();
@@ -64,7 +67,7 @@ pub fn pairs(pairs: &[(&str, Option<String>)]) -> String {
     for (label, value) in pairs {
         if let Some(value) = value {
             let first = pad(label, column);
-            out.push_str(&wrap(value, &first, &" ".repeat(column)));
+            out.push_str(&broken(value, &first, &" ".repeat(column), WIDTH));
         }
     }
     out
@@ -158,6 +161,15 @@ mod tests {
             ("status", Some("done".into())),
         ]);
         assert_eq!(text, "id      1\nstatus  done\n");
+    }
+
+    #[test]
+    fn a_digest_beside_its_label_stays_in_one_piece_and_longer_words_do_not() {
+        let digest = format!("sha256:{}", "0a".repeat(32));
+        let text = pairs(&[("artifact_digest", Some(digest.clone()))]);
+        assert_eq!(text, format!("artifact_digest  {digest}\n"));
+        let text = pairs(&[("about", Some("x".repeat(WIDTH + 1)))]);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
     }
 
     #[test]
