@@ -35,6 +35,10 @@ pub fn collisions(files: &Files) -> Vec<Diagnostic> {
     report.into_found()
 }
 
+/// Lower case alone would keep apart what file systems fold together, such as `ß` and `ss` or `σ`
+/// and `ς`: their capitals are the same. Only `ẞ` has to be made small first.
 fn folded(name: &str) -> String {
-    name.nfd().flat_map(char::to_lowercase).nfc().collect()
+    let lower = name.nfd().flat_map(char::to_lowercase);
+    let upper = lower.flat_map(char::to_uppercase);
+    upper.flat_map(char::to_lowercase).nfc().collect()
 }

@@ -49,7 +49,22 @@ fn a_directory_collides_as_a_whole() {
 
 #[test]
 fn names_that_every_file_system_tells_apart_are_not_reported() {
-    assert!(found(&["a", "b/a", "b/b", "ab", "a-b", "strasse", "stra\u{df}e"]).is_empty());
+    assert!(found(&["a", "b/a", "b/b", "ab", "a-b", "\u{e4}", "\u{fc}"]).is_empty());
+}
+
+#[test]
+fn letters_with_more_than_one_small_or_great_form_collide() {
+    for [one, other] in [
+        ["stra\u{df}e", "strasse"],
+        ["STRASSE", "stra\u{1e9e}e"],
+        ["\u{3c3}", "\u{3c2}"],
+        ["s", "\u{17f}"],
+        ["K", "\u{212a}"],
+        ["\u{c5}", "\u{212b}"],
+        ["fi", "\u{fb01}"],
+    ] {
+        assert_eq!(found(&[one, other]).len(), 1, "{one} {other}");
+    }
 }
 
 #[test]
