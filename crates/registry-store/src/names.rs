@@ -197,7 +197,7 @@ mod tests {
         let id = ReleaseId::of(&plugin, &artifact);
         assert_eq!(id.to_string(), format!("r-{expected}"));
         assert_eq!(id.to_string().parse(), Ok(id));
-        assert_ne!(id, ReleaseId::of(&"exampl".parse().unwrap(), &artifact));
-        assert_ne!(id, ReleaseId::of(&plugin, &Sha256Text::of("abd")));
+        assert_ne!(id, ReleaseId::of(&"examples".parse().unwrap(), &artifact));
+        assert_ne!(id, ReleaseId::of(&plugin, &Sha256Text::of("other")));
     }
 }
