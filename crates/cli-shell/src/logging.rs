@@ -106,5 +106,9 @@ fn builder(
 > {
     let filter = EnvFilter::builder().with_default_directive(verbosity.level().into());
     let wish = env::var(FILTER_VARIABLE).ok().flatten().unwrap_or_default();
-    tracing_subscriber::fmt().with_env_filter(filter.parse_lossy(wish))
+    tracing_subscriber::fmt()
+        .with_env_filter(filter.parse_lossy(wish))
+        // It would say so with `eprintln!`, which panics: a full disk or a reader that went away
+        // costs the lines, never the program.
+        .log_internal_errors(false)
 }

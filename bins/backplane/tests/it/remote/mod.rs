@@ -7,3 +7,4 @@ mod killed;
 mod scripted;
 mod service;
 mod tampered;
+mod unheard;
