@@ -77,6 +77,11 @@ async fn installations_are_filtered_and_paged() {
     rig.get(&format!("/installations?host=b&cursor={cursor}"), READER)
         .await
         .refused(400, "invalid_request");
+    for host in ["%07".to_owned(), "h".repeat(256)] {
+        rig.get(&format!("/installations?host={host}"), READER)
+            .await
+            .refused(400, "invalid_request");
+    }
 }
 
 #[test_case("installation_id", json!("0F"); "no id")]

@@ -65,6 +65,17 @@ impl Database {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
+    /// Tells whether it can be read, and whether somebody is there who writes.
+    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
+        if !self.writer.is_alive() {
+            return Err(StoreError::Closed);
+        }
+        self.read("ask the database", |connection| {
+            Ok(connection.query_row("SELECT 1", [], |_| Ok(()))?)
+        })
+        .await
+    }
+
     /// Asks something.
     pub(crate) async fn read<T: Send + 'static>(
         &self,

@@ -75,6 +75,12 @@ impl Writer {
         })?;
         Ok(receiver)
     }
+
+    /// Tells whether there is a thread to write.
+    pub(super) fn is_alive(&self) -> bool {
+        let ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        !ended
+    }
 }
 
 impl Drop for Writer {
@@ -251,5 +257,18 @@ mod tests {
         go.send(()).unwrap();
         drop(writer);
         assert_eq!(rows(&path).len(), WAITING);
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_is_gone_is_told() {
+        let (_folder, _path, writer) = counting();
+        assert!(writer.is_alive());
+        let gone = writer.write::<()>("panic", |_| panic!("canary"));
+        assert!(gone.unwrap().await.is_err());
+        while writer.is_alive() {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let refused = writer.write("insert", |c| insert(c, 1));
+        assert!(matches!(refused, Err(StoreError::Closed)));
     }
 }

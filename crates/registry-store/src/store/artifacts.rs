@@ -38,8 +38,8 @@ impl Store {
         let key = Key::Artifact(checked.digest);
         let created = !known.is_some_and(|known| known.kept);
         let held = Arc::new((shared, Arc::clone(&checked)));
-        // Bytes that went missing since come back with the next upload of them.
-        if created || place.length(key).await? != Some(checked.length()) {
+        // Bytes that were lost or damaged since come back with the next upload of them.
+        if created || self.hash(checked.digest, checked.length()).await.is_err() {
             let bytes = checked.bytes.clone();
             place.put(key, bytes, Arc::clone(&held)).await?;
         }
@@ -101,11 +101,15 @@ impl Store {
         let known = known
             .filter(|known| known.kept)
             .ok_or(StoreError::NotFound { what: "artifact" })?;
-        let kept = Kept {
-            key: Key::Artifact(digest),
-            bytes: known.artifact.bytes,
-        };
-        let mut pieces = self.inner.place.get(kept, 0..kept.bytes).await?;
+        self.hash(digest, known.artifact.bytes).await?;
+        self.stored_receipt(digest).await.map(drop)
+    }
+
+    /// Reads what is kept of an artifact, all of it.
+    async fn hash(&self, digest: Sha256Text, bytes: u64) -> Result<(), StoreError> {
+        let key = Key::Artifact(digest);
+        let kept = Kept { key, bytes };
+        let mut pieces = self.inner.place.get(kept, 0..bytes).await?;
         let mut hash = Sha256::new();
         while let Some(piece) = pieces.next().await {
             hash.update(piece?);
@@ -113,7 +117,7 @@ impl Store {
         if Sha256Text::from_bytes(hash.finalize().into()) != digest {
             return Err(kept.damaged("its bytes are others".to_owned()));
         }
-        self.stored_receipt(digest).await.map(drop)
+        Ok(())
     }
 
     /// Lists digests in their order, for [`Store::verify`].

@@ -233,8 +233,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Installation, StoreError> {
         check_actor("reported_by", &by)?;
-        let rule = "must be 1 to 255 bytes without control characters";
-        check_text("host", &report.host, MAX_HOST, rule)?;
+        check_host(&report.host)?;
         if report
             .error
             .as_ref()
@@ -264,6 +263,9 @@ impl Store {
         page: Page,
     ) -> Result<Listed<Installation>, StoreError> {
         check_page(&page)?;
+        if let Some(host) = &filter.host {
+            check_host(host)?;
+        }
         self.inner
             .database
             .read("list installations", move |connection| {
@@ -277,12 +279,7 @@ impl Store {
     /// # Errors
     /// It does not.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.inner
-            .database
-            .read("ask the database", |connection| {
-                Ok(connection.query_row("SELECT 1", [], |_| Ok(()))?)
-            })
-            .await
+        self.inner.database.ping().await
     }
 }
 
@@ -299,6 +296,11 @@ fn check_page(page: &Page) -> Result<(), StoreError> {
 fn check_actor(what: &'static str, name: &str) -> Result<(), StoreError> {
     let rule = "must be 1 to 255 bytes without control characters";
     check_text(what, name, MAX_ACTOR, rule)
+}
+
+fn check_host(host: &str) -> Result<(), StoreError> {
+    let rule = "must be 1 to 255 bytes without control characters";
+    check_text("host", host, MAX_HOST, rule)
 }
 
 fn check_text(

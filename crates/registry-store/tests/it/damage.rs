@@ -64,6 +64,16 @@ async fn other_bytes_of_the_same_length_are_found_by_verifying() {
         error.to_string().contains("its bytes are others"),
         "{error}"
     );
+
+    // The same bytes again mend it, and who else may read it.
+    assert!(!upload(&store, &package, 1).await.created);
+    store.verify(package.digest).await.unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs_err::set_permissions(&path, open).unwrap();
+    store.verify(package.digest).await.unwrap_err();
+    upload(&store, &package, 2).await;
+    store.verify(package.digest).await.unwrap();
+
     let unknown = store
         .verify(digest_text::Sha256Text::of(""))
         .await
