@@ -42,7 +42,12 @@ impl Representation {
                 return Err(ApiError::new(Code::PreconditionFailed, message));
             }
             Condition::NotModified => {
-                let answer = self.head(StatusCode::NOT_MODIFIED, &tag)?;
+                let mut answer = self.head(StatusCode::NOT_MODIFIED, &tag)?;
+                // The router would say 0 to a HEAD, which is the length of something else.
+                if *method == Method::HEAD {
+                    let fields = answer.headers_mut();
+                    fields.insert(header::CONTENT_LENGTH, self.length.into());
+                }
                 return Ok(Reply::Done(answer));
             }
             Condition::Holds => {}

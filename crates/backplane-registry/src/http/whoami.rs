@@ -42,7 +42,8 @@ pub(super) async fn whoami(
 }
 
 /// `GET /openapi.json`
-pub(super) async fn openapi() -> Response {
+pub(super) async fn openapi(RawQuery(query): RawQuery) -> Result<Response, ApiError> {
+    Query::parse(query.as_deref(), &[])?;
     let json = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, json)], OPENAPI).into_response()
+    Ok(([(header::CONTENT_TYPE, json)], OPENAPI).into_response())
 }

@@ -70,6 +70,11 @@ async fn a_download_says_what_it_is() {
         assert_eq!(answer.header("etag"), tag);
         assert!(answer.header("cache-control").contains("immutable"));
     }
+    // A length that stands in a 304 is that of the bytes.
+    let head = Ask::new("HEAD", &path).token(READER).with(TAG, &tag);
+    let head = rig.send(head.empty()).await;
+    assert_eq!(head.status, 304);
+    assert_eq!(head.header("content-length"), archive.len().to_string());
     let other = Ask::new("GET", &path).token(READER).with(TAG, "\"other\"");
     assert_eq!(rig.send(other.empty()).await.status, 200);
     let other = Ask::new("GET", &path)

@@ -96,6 +96,9 @@ async fn the_description_is_served() {
     assert_eq!(served.json(), document());
     assert_eq!(document()["openapi"], "3.1.0");
     assert_eq!(document()["servers"][0]["url"], V1);
+    rig.get("/openapi.json?v=1", "")
+        .await
+        .refused(400, "invalid_request");
 }
 
 #[tokio::test]
