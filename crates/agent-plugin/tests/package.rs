@@ -205,6 +205,29 @@ fn a_document_that_is_a_file_and_a_directory_is_no_skill() {
 }
 
 #[test]
+fn lengths_are_counted_in_characters_and_metadata_that_is_none_is_told_where_lenient() {
+    let long = "\u{e9}".repeat(500);
+    let head = format!("name: x\ndescription: d\ncompatibility: {long}\nmetadata: 1");
+    let document = format!("---\n{head}\n---\n");
+    let given = files(&[("skills/x/SKILL.md", &document)]);
+    let mut options = Options::default();
+    for (lenient, severity) in [(false, Severity::Error), (true, Severity::Warning)] {
+        options.lenient = lenient;
+        let package = load(given.clone(), &options).unwrap();
+        let found = &package.diagnostics[0];
+        assert_eq!(
+            (found.code, found.severity),
+            (Code::SkillFieldInvalid, severity)
+        );
+        assert!(found.path.ends_with("#/metadata"), "{}", found.path);
+        assert_eq!(
+            (package.skills.len(), package.diagnostics.len()),
+            (usize::from(lenient), 1)
+        );
+    }
+}
+
+#[test]
 fn plain_scalars_are_typed_by_the_core_schema_and_all_others_are_texts() {
     let integers = [
         ("7", 7),

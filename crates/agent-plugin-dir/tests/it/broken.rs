@@ -180,6 +180,23 @@ fn servers_in_an_empty_directory_are_of_the_wrong_kind() {
 }
 
 #[test]
+fn a_command_behind_a_link_to_itself_is_not_inside() {
+    let tree = Tree::package();
+    tree.link("loop", "loop");
+    let schema = agent_plugin::MCP_SCHEMA;
+    let servers = r#"{"a":{"type":"stdio","command":"./loop/x"}}"#;
+    tree.write(
+        "mcp.json",
+        format!(r#"{{"$schema":"{schema}","mcpServers":{servers}}}"#),
+    );
+    let expected = [
+        "Warning link_cycle loop",
+        "Error server_command_escapes mcp.json#/mcpServers/a/command",
+    ];
+    assert_eq!(found(&tree), expected);
+}
+
+#[test]
 fn a_rejection_shows_foreign_names_visibly_and_always_a_reason() {
     let tree = Tree::empty();
     let start = MANIFEST.trim_end_matches('}');
