@@ -194,6 +194,7 @@ fn place(artifacts: &Artifacts) -> Result<ArtifactPlace, RegistryError> {
         access_key_id: secret(&s3.access_key_id)?,
         secret_access_key: secret(&s3.secret_access_key)?,
         tls: trust.map_err(|error| RegistryError::Trust(Box::new(error)))?,
+        silence: registry_store::S3::SILENCE,
     })))
 }
 

@@ -257,6 +257,15 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The service that keeps the artifacts does not answer, or not as it should.
+    #[error("failed to {doing} in the place of the artifacts, which may pass")]
+    ArtifactsAway {
+        /// What was being done.
+        doing: &'static str,
+        /// What is wrong there.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 impl StoreError {
@@ -284,7 +293,9 @@ impl StoreError {
             | Self::TooMany { .. } => WireCode::LimitExceeded,
             Self::Archive(_) | Self::Rejected(_) => WireCode::InvalidPackage,
             Self::ReceiptMismatch { .. } => WireCode::ReceiptMismatch,
-            Self::Busy | Self::Closed => WireCode::TemporarilyUnavailable,
+            Self::Busy | Self::Closed | Self::ArtifactsAway { .. } => {
+                WireCode::TemporarilyUnavailable
+            }
             Self::Damaged { .. }
             | Self::InvalidRoot { .. }
             | Self::Insecure { .. }
@@ -299,10 +310,10 @@ impl StoreError {
     }
 
     /// Tells whether the caller asked for something that cannot be had: nothing has changed, and
-    /// the text is fit for the caller. Otherwise the text is for the log.
+    /// the text is fit for the caller. Otherwise what is behind it belongs into the log.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
-        !matches!(self.wire(), WireCode::Internal)
+        !matches!(self.wire(), WireCode::Internal) && !matches!(self, Self::ArtifactsAway { .. })
     }
 
     /// Says what was being done when SQLite failed.

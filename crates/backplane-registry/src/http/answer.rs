@@ -206,6 +206,9 @@ impl From<StoreError> for ApiError {
             WireCode::TemporarilyUnavailable => Code::TemporarilyUnavailable,
             WireCode::Internal => return Self::internal(&error),
         };
+        if !error.is_refusal() {
+            log::internal(&error);
+        }
         Self::new(code, error.to_string())
     }
 }

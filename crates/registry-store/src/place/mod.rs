@@ -2,11 +2,13 @@
 
 mod disk;
 mod objects;
+mod service;
 
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use digest_text::Sha256Text;
@@ -49,6 +51,13 @@ pub struct S3 {
     pub secret_access_key: String,
     /// Whom to believe.
     pub tls: Arc<rustls::ClientConfig>,
+    /// Longest time that it may say nothing.
+    pub silence: Duration,
+}
+
+impl S3 {
+    /// What [`S3::silence`] is outside of tests.
+    pub const SILENCE: Duration = Duration::from_secs(30);
 }
 
 impl fmt::Debug for S3 {

@@ -6,27 +6,31 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use object_store::aws::{AmazonS3Builder, Checksum};
-use object_store::client::{HttpClient, HttpConnector};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, Checksum};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    ClientOptions, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode,
-    PutOptions,
+    BackoffConfig, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, RetryConfig,
 };
 
+use super::service::Connector;
 use super::{Kept, Key, S3, failed};
 use crate::{ByteStream, StoreError};
 
-const CONNECT: Duration = Duration::from_secs(5);
-/// Longest time without a byte.
-const SILENCE: Duration = Duration::from_secs(30);
+/// What fails for a moment is tried again so often; somebody waits meanwhile.
+const TRIES: usize = 4;
+/// And not after this long.
+const RETRYING: Duration = Duration::from_secs(20);
+/// Slowest upload to the service that is waited for, in bytes a second.
+const SLOWEST: u64 = 256 * 1024;
 
 /// Artifacts as objects.
 #[derive(Debug, Clone)]
 pub(crate) struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
+    /// Longest time that a service may say nothing.
+    silence: Option<Duration>,
 }
 
 impl Objects {
@@ -34,6 +38,7 @@ impl Objects {
         Self {
             store: Arc::new(InMemory::new()),
             prefix: Path::default(),
+            silence: None,
         }
     }
 
@@ -44,7 +49,17 @@ impl Objects {
             .with_access_key_id(s3.access_key_id)
             .with_secret_access_key(s3.secret_access_key)
             .with_checksum_algorithm(Checksum::SHA256)
-            .with_http_connector(Connector(s3.tls));
+            // Removing many at once is not spoken by every service, and only one is removed at a time.
+            .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true")
+            .with_retry(RetryConfig {
+                backoff: BackoffConfig::default(),
+                max_retries: TRIES,
+                retry_timeout: RETRYING,
+            })
+            .with_http_connector(Connector {
+                tls: s3.tls,
+                silence: s3.silence,
+            });
         if let Some(endpoint) = &s3.endpoint {
             builder = builder
                 .with_endpoint(endpoint)
@@ -58,6 +73,7 @@ impl Objects {
         Ok(Self {
             store: Arc::new(store),
             prefix,
+            silence: Some(s3.silence),
         })
     }
 
@@ -66,31 +82,22 @@ impl Objects {
         path.join(key.name())
     }
 
-    /// Writes bytes. What is addressed by its digest is not written again where the service can
-    /// tell; a receipt replaces what an interrupted one left.
+    /// Writes bytes in place of whatever is there: what has the right length may be damaged all the
+    /// same, and a write on a condition is not spoken by every service.
     pub(crate) async fn put(&self, key: Key, bytes: Bytes) -> Result<(), StoreError> {
         let path = self.path(key);
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if matches!(key, Key::Artifact(_)) {
-            let only_new = PutOptions::from(PutMode::Create);
-            match self
-                .store
-                .put_opts(&path, bytes.clone().into(), only_new)
-                .await
-            {
-                Ok(_) => return Ok(()),
-                // Its length is what a look can tell; whatever it is, these bytes are the right ones.
-                Err(Error::AlreadyExists { .. }) if self.length(key).await? == Some(length) => {
-                    return Ok(());
-                }
-                Err(Error::AlreadyExists { .. } | Error::NotImplemented { .. }) => {}
-                Err(error) => return Err(failed("write", error)),
+        let put = self.store.put(&path, bytes.into());
+        let put = match self.silence {
+            Some(silence) => {
+                let most = silence + RETRYING + Duration::from_secs(length / SLOWEST);
+                tokio::time::timeout(most, put)
+                    .await
+                    .map_err(|slow| away("write", slow))?
             }
-        }
-        match self.store.put(&path, bytes.into()).await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(failed("write", error)),
-        }
+            None => put.await,
+        };
+        put.map(drop).map_err(|error| lost("write", error))
     }
 
     /// Tells how many bytes there are.
@@ -98,7 +105,7 @@ impl Objects {
         match self.store.head(&self.path(key)).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(failed("look", error)),
+            Err(error) => Err(lost("look", error)),
         }
     }
 
@@ -115,7 +122,7 @@ impl Objects {
             kept.check_length(length)?;
             return Ok(stream::empty().boxed());
         }
-        let length = range.end.saturating_sub(range.start);
+        let (start, length) = (range.start, range.end.saturating_sub(range.start));
         let options = GetOptions {
             range: Some(GetRange::Bounded(range)),
             ..GetOptions::default()
@@ -123,7 +130,15 @@ impl Objects {
         let got = match self.store.get_opts(&path, options).await {
             Ok(got) => got,
             Err(Error::NotFound { .. }) => return Err(missing()),
-            Err(error) => return Err(failed("read", error)),
+            Err(error) => {
+                // A part that begins behind the end of what is there is refused as such.
+                if start > 0
+                    && let Ok(Some(found)) = self.length(kept.key).await
+                {
+                    kept.check_length(found)?;
+                }
+                return Err(lost("read", error));
+            }
         };
         kept.check_length(got.meta.size)?;
         let pieces = got.into_stream();
@@ -135,7 +150,7 @@ impl Objects {
                 }
                 loop {
                     let piece = match pieces.next().await {
-                        Some(piece) => piece.map_err(|error| failed("read", error))?,
+                        Some(piece) => piece.map_err(|error| lost("read", error))?,
                         None => return Err(kept.damaged("it ends too early".to_owned())),
                     };
                     let count = u64::try_from(piece.len()).unwrap_or(u64::MAX);
@@ -155,28 +170,25 @@ impl Objects {
     pub(crate) async fn delete(&self, key: Key) -> Result<(), StoreError> {
         match self.store.delete(&self.path(key)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(failed("remove", error)),
+            Err(error) => Err(lost("remove", error)),
         }
     }
 }
 
-/// Speaks with the service by the TLS settings that were given, and follows it nowhere.
-#[derive(Debug)]
-struct Connector(Arc<rustls::ClientConfig>);
+/// What the service refuses by name stays refused; everything else may work again later.
+fn lost(doing: &'static str, error: Error) -> StoreError {
+    match error {
+        Error::Generic { .. } => away(doing, error),
+        refused => failed(doing, refused),
+    }
+}
 
-impl HttpConnector for Connector {
-    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("backplane/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .tls_backend_preconfigured((*self.0).clone())
-            .build()
-            .map_err(|source| Error::Generic {
-                store: "S3",
-                source: Box::new(source),
-            })?;
-        Ok(HttpClient::new(client))
+fn away(
+    doing: &'static str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> StoreError {
+    StoreError::ArtifactsAway {
+        doing,
+        source: source.into(),
     }
 }

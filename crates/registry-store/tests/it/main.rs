@@ -1,4 +1,4 @@
-//! The store as a whole: real SQLite and real files, or objects in memory.
+//! The store as a whole: real SQLite and real files, or objects in memory or in a bucket.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,6 +6,7 @@
     reason = "tests fail loudly"
 )]
 
+mod bucket;
 mod catalog;
 mod crash;
 mod damage;

@@ -4,7 +4,7 @@ pub(crate) mod asides;
 mod bytes;
 mod releases;
 
-/// Makes two tests of each function: one with artifacts on disk, one with artifacts in memory.
+/// Makes tests of each function: with artifacts on disk, in memory, and in a bucket.
 macro_rules! in_every_place {
     ($($name:ident)*) => {
         mod disk {
@@ -17,6 +17,14 @@ macro_rules! in_every_place {
             $(#[tokio::test]
             async fn $name() {
                 super::$name(registry_store::ArtifactPlace::Memory).await;
+            })*
+        }
+        mod bucket {
+            $(#[tokio::test]
+            async fn $name() {
+                let service = crate::bucket::service::Service::start().await;
+                super::$name(service.place()).await;
+                service.check();
             })*
         }
     };
