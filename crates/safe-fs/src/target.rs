@@ -47,6 +47,12 @@ pub fn writable_target(path: &Path) -> Result<PathBuf, SafeFsError> {
     if fs_err::symlink_metadata(path).is_ok() {
         return Err(in_the_way(path, "a symbolic link that leads nowhere"));
     }
+    if names_a_folder(path) {
+        return Err(SafeFsError::UnusablePath {
+            path: path.to_owned(),
+            reason: "it ends as that of a folder does; name a file",
+        });
+    }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -75,6 +81,12 @@ pub fn write_target(path: &Path, bytes: &[u8], mode: u32) -> Result<(), SafeFsEr
     let found = fs_err::metadata(&target);
     let mode = found.map_or(mode, |found| found.permissions().mode() & 0o777);
     write_atomic(&target, bytes, mode)
+}
+
+/// Whether this can only be a folder: a slash or a dot at the end, which components leave out.
+fn names_a_folder(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
 /// Whether this leads through an open descriptor, as `/dev/stderr` does. A rename over what stands

@@ -141,3 +141,18 @@ fn a_folder_that_is_missing_or_not_writable_is_found_early() {
         assert!(error.to_string().starts_with("failed to write into"));
     }
 }
+
+#[test]
+fn a_path_that_can_only_be_a_folder_is_no_file_to_make() {
+    let scratch = Scratch::new();
+    for path in ["new/", "new//", "new/.", "new/./"] {
+        let path = scratch.join(path);
+        let error = writable_target(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("it ends as that of a folder does"),
+            "{error}"
+        );
+        write_target(&path, b"new", 0o644).unwrap_err();
+    }
+    assert!(!scratch.join("new").exists());
+}
