@@ -79,10 +79,10 @@ impl Target {
             .and_then(|()| write_files(&tree, snapshot))
             .and_then(|()| self.publish(&tree));
         // The stage goes first and its lock last, so that nobody takes it for left over meanwhile.
-        let closed = stage.close();
+        // What stays of it, the next run sweeps: the directory is there, so that is no failure.
+        stage.close().ok();
         drop(lock);
-        written?;
-        closed.map_err(CliError::operation)
+        written
     }
 
     fn publish(&self, tree: &Path) -> Result<(), CliError> {
@@ -130,17 +130,22 @@ fn place(path: &Path) -> Result<PathBuf, CliError> {
     Ok(found.join(name))
 }
 
-/// Makes a stage and locks it. A sweeper may be faster between the two, and then takes it.
+/// Makes a stage and locks it. A sweeper may be faster between the two, and then takes it; each
+/// sweeps once, so this does not go on.
 fn stage(parent: &Path) -> Result<(PrivateTempDir, LockGuard), SafeFsError> {
     let mut attempt = 1;
     loop {
-        let stage = PrivateTempDir::new_in(parent, PREFIX)?;
-        match lock_exclusive(&stage.path().join(LOCK)) {
-            Ok(lock) => return Ok((stage, lock)),
-            Err(error) if attempt == ATTEMPTS => return Err(error),
-            Err(_) => attempt += 1,
+        match locked_stage(parent) {
+            Err(_) if attempt < ATTEMPTS => attempt += 1,
+            done => return done,
         }
     }
+}
+
+fn locked_stage(parent: &Path) -> Result<(PrivateTempDir, LockGuard), SafeFsError> {
+    let stage = PrivateTempDir::new_in(parent, PREFIX)?;
+    let lock = lock_exclusive(&stage.path().join(LOCK))?;
+    Ok((stage, lock))
 }
 
 /// Writes below a directory that is new and private, so that nothing stands in it but what this
@@ -205,5 +210,33 @@ fn sweep_one(stage: &Path) {
     if let Ok(_lock) = lock_exclusive(&stage.join(LOCK)) {
         // What is left of it is swept by the next run.
         safe_fs::remove_tree_no_follow(stage).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn a_writer_gets_a_stage_though_others_sweep_what_it_has_just_made() {
+        const SWEEPERS: usize = 3;
+        let parent = tempfile::tempdir().unwrap();
+        let together = Barrier::new(SWEEPERS + 1);
+        for _ in 0..500 {
+            std::thread::scope(|scope| {
+                for _ in 0..SWEEPERS {
+                    scope.spawn(|| {
+                        together.wait();
+                        sweep(parent.path());
+                    });
+                }
+                together.wait();
+                let (stage, lock) = stage(parent.path()).unwrap();
+                assert!(stage.path().join(LOCK).exists());
+                drop((stage, lock));
+            });
+        }
     }
 }
