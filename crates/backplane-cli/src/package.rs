@@ -15,12 +15,27 @@ pub(crate) struct Loaded {
     pub(crate) modes: Modes,
 }
 
-/// Tells whether a path is a directory. That nothing is there is an error with a hint.
+const EITHER: &str = "name the directory of a package, or an archive that `backplane pack` wrote";
+const ARCHIVE: &str = "name an archive that `backplane pack` wrote";
+const DIRECTORY: &str = "name the directory that holds `plugin.json`";
+
+/// Tells a directory from an archive. That nothing is there is an error with a hint.
 pub(crate) fn is_directory(path: &Path) -> Result<bool, CliError> {
+    judged(path, EITHER)
+}
+
+/// Refuses what is no directory.
+pub(crate) fn need_directory(path: &Path) -> Result<(), CliError> {
+    if judged(path, DIRECTORY)? {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("`{}` is no directory", path.display())).hint(DIRECTORY))
+}
+
+fn judged(path: &Path, hint: &str) -> Result<bool, CliError> {
     let found = fs_err::metadata(path).map_err(|error| {
-        if error.kind() == ErrorKind::NotFound {
-            CliError::operation(format!("`{}` is not there", path.display()))
-                .hint("name the directory of a package, or an archive that `backplane pack` wrote")
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+            CliError::operation(format!("`{}` is not there", path.display())).hint(hint)
         } else {
             CliError::operation(error)
         }
@@ -30,7 +45,7 @@ pub(crate) fn is_directory(path: &Path) -> Result<bool, CliError> {
 
 /// Reads the bytes of an archive, no more than one may have.
 pub(crate) fn archive_bytes(path: &Path) -> Result<Vec<u8>, CliError> {
-    if is_directory(path)? {
+    if judged(path, ARCHIVE)? {
         let word = safe_fs::shell_word(path);
         return Err(
             CliError::usage(format!("`{}` is a directory, no archive", path.display())).hint(
@@ -44,8 +59,7 @@ pub(crate) fn archive_bytes(path: &Path) -> Result<Vec<u8>, CliError> {
             "`{}` is refused: more than max_archive_bytes allows, which is {limit} (limit_exceeded)",
             path.display()
         )),
-        other => CliError::operation(other)
-            .hint("name the directory of a package, or an archive that `backplane pack` wrote"),
+        other => CliError::operation(other).hint(ARCHIVE),
     })
 }
 

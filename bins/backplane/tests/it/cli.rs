@@ -33,6 +33,21 @@ fn completions_and_the_man_page_come_from_the_definition() {
     }
 }
 
+#[test_case("inspect nope", "the directory of a package, or an archive that")]
+#[test_case("diff nope nope", "the directory of a package, or an archive that")]
+#[test_case("pack nope -o x", "the directory that holds `plugin.json`")]
+#[test_case("unpack nope -o x", "an archive that `backplane pack` wrote")]
+#[test_case("digest nope", "an archive that `backplane pack` wrote")]
+#[test_case("digest file/nope", "an archive that `backplane pack` wrote")]
+fn what_is_not_there_gets_the_hint_that_its_command_needs(line: &str, hint: &str) {
+    let bed = Bed::new();
+    bed.write("file", "");
+    bed.line(line)
+        .expect(2)
+        .says("nope` is not there")
+        .says(&format!("\nhint: name {hint}"));
+}
+
 #[test_case("inspect", &["", "nope", "notes b", "notes --transports http", "pipe"])]
 #[test_case("pack", &["", "notes", "nope -o x.tar.gz", "notes -o no/x.tar.gz", "notes -o notes/x.tar.gz", "p.tar.gz -o x.tar.gz", "notes -o p", "notes --format json -o -"])]
 #[test_case("unpack", &["", "p.tar.gz", "nope -o out", "p.tar.gz -o notes", "p.tar.gz -o a/b/c", "p.tar.gz -o out --digest sha256:00", "notes -o out", "p.tar.gz -o p.tar.gz"])]

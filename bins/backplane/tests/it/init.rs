@@ -72,6 +72,17 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
+fn the_way_to_the_directory_may_go_up_and_a_link_to_nothing_is_none() {
+    let bed = Bed::new();
+    bed.line("init new/../x").expect(0);
+    assert_eq!(bed.names("."), ["new", "x"]);
+    symlink("gone", bed.path("link")).unwrap();
+    bed.line("init link")
+        .expect(2)
+        .says("`link` is no directory\nhint: name a directory, or one to make");
+}
+
+#[test]
 fn a_name_that_is_none_makes_nothing() {
     let bed = Bed::new();
     for name in ["A", "a b", "a-", "a--b", "", "a\"b", "a\u{1b}[2J"] {

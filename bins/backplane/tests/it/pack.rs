@@ -168,3 +168,15 @@ fn the_archive_stays_out_of_the_package_by_whatever_way_it_is_named() {
     ran(inside.current_dir(bed.path("notes"))).expect(0);
     bed.line("diff notes up.tar.gz").expect(0);
 }
+
+#[test]
+fn an_archive_is_no_directory_to_make() {
+    let bed = Bed::with_package();
+    let before = bed.names(".");
+    for output in ["new.tar.gz/", "new.tar.gz/."] {
+        bed.backplane(&["pack", "notes", "-o", output])
+            .expect(2)
+            .says("it ends as that of a folder does; name a file");
+    }
+    assert_eq!(bed.names("."), before);
+}

@@ -91,7 +91,9 @@ impl Init {
 
     /// Refuses a directory that is a package already; tells whether its README stays.
     fn check(&self) -> Result<bool, CliError> {
-        if fs_err::metadata(&self.directory).is_ok_and(|found| !found.is_dir()) {
+        let leads_nowhere = fs_err::symlink_metadata(&self.directory).is_ok()
+            && fs_err::metadata(&self.directory).is_err();
+        if leads_nowhere || fs_err::metadata(&self.directory).is_ok_and(|found| !found.is_dir()) {
             return Err(
                 CliError::usage(format!("`{}` is no directory", self.directory.display()))
                     .hint("name a directory, or one to make"),
@@ -177,6 +179,10 @@ impl Made {
         }
         if let Some(above) = folder.parent() {
             self.folder(above)?;
+        }
+        if folder.is_dir() {
+            // It was `above/..`, which is there as soon as `above` is.
+            return Ok(());
         }
         fs_err::create_dir(folder).map_err(CliError::operation)?;
         self.folders.push(folder.to_owned());

@@ -85,12 +85,7 @@ impl Pack {
 
     /// Finds out before the work that the archive could not be written.
     fn check_output(&self, ui: &Ui) -> Result<(), CliError> {
-        if !package::is_directory(&self.directory)? {
-            return Err(
-                CliError::usage(format!("`{}` is no directory", self.directory.display()))
-                    .hint("name the directory that holds `plugin.json`"),
-            );
-        }
+        package::need_directory(&self.directory)?;
         if self.to_stdout() {
             return self.check_stdout(ui);
         }
