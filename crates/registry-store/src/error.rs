@@ -192,10 +192,10 @@ pub enum StoreError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// Owner, mode or links of what is in the folder are not private.
-    #[error("`{path}` is not private")]
+    /// The folder or what is in it is not private, or cannot be opened.
+    #[error("`{path}` cannot be used")]
     Insecure {
-        /// What is not.
+        /// Which one.
         path: PathBuf,
         /// What is wrong.
         #[source]
