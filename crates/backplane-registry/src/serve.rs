@@ -60,11 +60,12 @@ impl Registry {
             ..Limits::default()
         };
         let store = Store::open(root, place, limits)?;
+        let (listener, address) = bind(config, listen, passed).await?;
+        // Last, since a token is told of by the start that made it and by no other.
         let (tokens, made) = match configured {
             Some(tokens) => (tokens, None),
             None => Tokens::administrator(root)?,
         };
-        let (listener, address) = bind(config, listen, passed).await?;
         let hosts = HostRules::new(
             address.ip().is_loopback(),
             listen.host(),

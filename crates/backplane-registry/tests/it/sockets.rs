@@ -267,9 +267,12 @@ async fn a_listener_that_others_reach_needs_tls_or_a_word() {
     let refused = Registry::start(&root, &config, &public, clock(), None).await;
     assert!(matches!(refused, Err(RegistryError::PlainListener { .. })));
     config.insecure_listen = true;
-    Registry::start(&root, &config, &public, clock(), None)
-        .await
-        .unwrap();
+    // The start that serves is the one that makes the token, and so tells of it.
+    let started = Registry::start(&root, &config, &public, clock(), None).await;
+    assert_eq!(
+        started.unwrap().made_token(),
+        Some(&*root.join(ADMIN_TOKEN))
+    );
 }
 
 #[tokio::test]
