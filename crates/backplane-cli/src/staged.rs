@@ -153,13 +153,30 @@ fn locked_stage(parent: &Path) -> Result<(PrivateTempDir, LockGuard), SafeFsErro
 fn write_files(tree: &Path, snapshot: &Snapshot) -> Result<(), CliError> {
     for (path, bytes) in &snapshot.files {
         let place = tree.join(path);
-        if let Some(folder) = place.parent() {
-            fs_err::create_dir_all(folder).map_err(|error| unwritten(path, error))?;
+        if let Some(folder) = Path::new(path).parent() {
+            make_folder(tree, folder).map_err(|error| unwritten(path, error))?;
         }
         let mode = snapshot.modes.get(path).copied().unwrap_or(DEFAULT_MODE);
         write_file(&place, bytes, mode).map_err(|error| unwritten(path, error))?;
     }
     Ok(())
+}
+
+/// Makes a folder below `tree`, never `tree` itself: who moves the stage away meanwhile does not get
+/// another one that is neither private nor locked.
+fn make_folder(tree: &Path, folder: &Path) -> std::io::Result<()> {
+    if folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let place = tree.join(folder);
+    match fs_err::create_dir(&place) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make_folder(tree, folder.parent().unwrap_or(Path::new("")))?;
+            fs_err::create_dir(&place)
+        }
+        done => done,
+    }
 }
 
 fn write_file(place: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
@@ -218,6 +235,19 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+
+    #[test]
+    fn a_stage_that_was_moved_away_is_not_made_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut snapshot = Snapshot::default();
+        snapshot.files.insert("a/b/c".to_owned(), Vec::new());
+        let tree = parent.path().join("gone").join(TREE);
+        write_files(&tree, &snapshot).unwrap_err();
+        assert!(!parent.path().join("gone").exists());
+        fs_err::create_dir_all(&tree).unwrap();
+        write_files(&tree, &snapshot).unwrap();
+        assert!(tree.join("a/b/c").is_file());
+    }
 
     #[test]
     fn a_writer_gets_a_stage_though_others_sweep_what_it_has_just_made() {
