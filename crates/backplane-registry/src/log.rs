@@ -51,6 +51,17 @@ pub(crate) fn collected(collected: &Collected) {
     }
 }
 
+/// The bucket cannot be used now; said once, before anybody publishes.
+pub(crate) fn no_place(error: &dyn std::error::Error) {
+    let reason = bounded::text::visible(&bounded::text::with_causes(error));
+    tracing::error!(
+        component = "registry",
+        event = "artifacts_unreachable",
+        reason,
+        "the place of the artifacts cannot be used; packages can neither be published nor downloaded"
+    );
+}
+
 pub(crate) fn not_collected(error: &dyn std::error::Error) {
     let reason = bounded::text::visible(&bounded::text::with_causes(error));
     tracing::warn!(

@@ -148,8 +148,21 @@ impl Registry {
 /// Removes what nobody released, at the start and every hour.
 async fn sweep(state: RegistryState) {
     let stopping = state.lifetime().stopping.clone();
+    // Not a reason to end: the catalog is there all the same, and the bucket may come back.
+    let looked = tokio::select! {
+        looked = state.store().check_place() => looked,
+        () = stopping.cancelled() => return,
+    };
+    if let Err(error) = looked {
+        log::no_place(&error);
+    }
     loop {
-        match state.store().collect(state.now()).await {
+        // A bucket may take its time; what is broken off is done at the next start.
+        let collected = tokio::select! {
+            collected = state.store().collect(state.now()) => collected,
+            () = stopping.cancelled() => return,
+        };
+        match collected {
             Ok(collected) => log::collected(&collected),
             Err(error) => log::not_collected(&error),
         }

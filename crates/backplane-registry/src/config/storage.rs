@@ -74,6 +74,13 @@ impl S3 {
             access_key_id: SecretSource::read(fields, "access_key_id")?,
             secret_access_key: SecretSource::read(fields, "secret_access_key")?,
         };
+        let named = registry_store::S3::is_bucket(&s3.bucket);
+        check(fields, "bucket", named, registry_store::S3::BUCKET_RULE)?;
+        let named = registry_store::S3::is_region(&s3.region);
+        check(fields, "region", named, registry_store::S3::REGION_RULE)?;
+        let prefix = s3.prefix.as_deref().unwrap_or_default();
+        let named = registry_store::S3::is_prefix(prefix);
+        check(fields, "prefix", named, registry_store::S3::PREFIX_RULE)?;
         let plain_allowed = fields.opt_bool("insecure_endpoint")?.unwrap_or(false);
         if let Some(endpoint) = &s3.endpoint {
             check_endpoint(endpoint, plain_allowed)
@@ -81,6 +88,13 @@ impl S3 {
         }
         Ok(s3)
     }
+}
+
+fn check(fields: &Fields, name: &str, holds: bool, rule: &'static str) -> Result<(), FieldError> {
+    if holds {
+        return Ok(());
+    }
+    Err(FieldError::invalid(fields.path_of(name), rule))
 }
 
 fn check_endpoint(endpoint: &str, plain_allowed: bool) -> Result<(), &'static str> {

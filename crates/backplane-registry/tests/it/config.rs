@@ -168,6 +168,29 @@ fn plain_http_beyond_loopback_has_to_be_asked_for() {
     assert!(read("listen = \"localhost:1\"").is_ok());
 }
 
+#[test_case("bucket", "plug ins/.."; "a bucket of an address")]
+#[test_case("bucket", ".."; "a bucket above")]
+#[test_case("region", "eu.example/x"; "a region with a host")]
+#[test_case("prefix", "a//b"; "a prefix with an empty part")]
+fn what_would_change_the_address_of_a_bucket_is_refused(key: &str, value: &str) {
+    let mut keys = std::collections::BTreeMap::from([
+        ("bucket", "plugins"),
+        ("region", "eu-central-1"),
+        ("prefix", "registry/one"),
+    ]);
+    let text = |keys: &std::collections::BTreeMap<&str, &str>| {
+        keys.iter()
+            .map(|(key, value)| format!("{key} = \"{value}\"\n"))
+            .collect::<String>()
+    };
+    let rest =
+        "[artifacts]\nkind = \"s3\"\naccess_key_id_env = \"A\"\nsecret_access_key_env = \"B\"\n";
+    assert!(read(&format!("{rest}{}", text(&keys))).is_ok());
+    keys.insert(key, value);
+    let error = read(&format!("{rest}{}", text(&keys))).unwrap_err();
+    assert!(error.contains(&format!("artifacts.{key}")), "{error}");
+}
+
 #[test]
 fn a_bucket_is_reached_over_tls_or_on_this_machine_or_on_a_word() {
     let bucket = |endpoint: &str, more: &str| {

@@ -260,3 +260,35 @@ async fn health_is_told_to_everybody() {
     assert_eq!(stopping.status, 503);
     assert_eq!(stopping.json(), json!({"status": "stopping"}));
 }
+
+#[tokio::test]
+async fn a_bucket_that_is_away_passes_and_is_not_named_to_the_client() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let place = registry_store::ArtifactPlace::S3(Box::new(registry_store::S3 {
+        bucket: "plugins".to_owned(),
+        region: "eu-test-1".to_owned(),
+        endpoint: Some(endpoint.clone()),
+        prefix: None,
+        access_key_id: "KEYID".to_owned(),
+        secret_access_key: "canary-secret".to_owned(),
+        tls: tls_files::ClientTls::trust_nobody().unwrap(),
+        silence: registry_store::S3::SILENCE,
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("bucket");
+    let limits = registry_store::Limits::default();
+    let store = registry_store::Store::open(&root, place, limits).unwrap();
+    let rig = Rig::with(|service| service.store = store);
+    let answer = rig.send(put_artifact(&package("acme-a", "1"), ALL)).await;
+    answer.refused(503, "temporarily_unavailable");
+    assert_eq!(answer.json()["error"]["retryable"], json!(true));
+    let text = String::from_utf8_lossy(&answer.bytes);
+    let address = endpoint.strip_prefix("http://").unwrap();
+    for secret in ["canary", "KEYID", address, "plugins"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    // What needs no bytes is answered.
+    assert_eq!(rig.get("/catalog", READER).await.status, 200);
+}

@@ -58,6 +58,52 @@ pub struct S3 {
 impl S3 {
     /// What [`S3::silence`] is outside of tests.
     pub const SILENCE: Duration = Duration::from_secs(30);
+    /// What [`S3::bucket`] must be.
+    pub const BUCKET_RULE: &str =
+        "must be 1 to 255 letters, digits, `.`, `_` and `-`, and begin with a letter or digit";
+    /// What [`S3::region`] must be.
+    pub const REGION_RULE: &str = "must be 1 to 63 letters, digits and `-`";
+    /// What [`S3::prefix`] must be.
+    pub const PREFIX_RULE: &str =
+        "must be at most 512 bytes, without empty parts, `.`, `..` and control characters";
+
+    /// Tells whether a bucket may be called so; services differ, but a name is a part of an address.
+    #[must_use]
+    pub fn is_bucket(name: &str) -> bool {
+        let letters = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        name.len() <= 255
+            && name.bytes().all(letters)
+            && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+    }
+
+    /// Tells whether a region may be called so.
+    #[must_use]
+    pub fn is_region(name: &str) -> bool {
+        let letters = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (1..=63).contains(&name.len()) && name.bytes().all(letters)
+    }
+
+    /// Tells whether names may begin so.
+    #[must_use]
+    pub fn is_prefix(prefix: &str) -> bool {
+        prefix.len() <= 512
+            && object_store::path::Path::parse(prefix).is_ok()
+            && !bounded::text::has_control_or_format(prefix)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let prefix = self.prefix.as_deref().unwrap_or_default();
+        let (what, rule) = if !Self::is_bucket(&self.bucket) {
+            ("bucket", Self::BUCKET_RULE)
+        } else if !Self::is_region(&self.region) {
+            ("region", Self::REGION_RULE)
+        } else if !Self::is_prefix(prefix) {
+            ("prefix", Self::PREFIX_RULE)
+        } else {
+            return Ok(());
+        };
+        Err(StoreError::Invalid { what, rule })
+    }
 }
 
 impl fmt::Debug for S3 {
@@ -196,6 +242,14 @@ impl Place {
         match self {
             Self::Disk(disk) => disk.get(kept, range).await,
             Self::Objects(objects) => objects.get(kept, range).await,
+        }
+    }
+
+    /// Tells whether it can be used, as far as looking can tell.
+    pub(crate) async fn look(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Disk(_) => Ok(()),
+            Self::Objects(objects) => objects.look().await,
         }
     }
 

@@ -23,6 +23,8 @@ const TRIES: usize = 4;
 const RETRYING: Duration = Duration::from_secs(20);
 /// Slowest upload to the service that is waited for, in bytes a second.
 const SLOWEST: u64 = 256 * 1024;
+/// Most that is told of an error, in bytes; a service may answer anything.
+const REASON: usize = 2048;
 
 /// Artifacts as objects.
 #[derive(Debug, Clone)]
@@ -43,6 +45,7 @@ impl Objects {
     }
 
     pub(crate) fn in_bucket(s3: S3) -> Result<Self, StoreError> {
+        s3.check()?;
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(s3.bucket)
             .with_region(s3.region)
@@ -97,7 +100,7 @@ impl Objects {
             }
             None => put.await,
         };
-        put.map(drop).map_err(|error| lost("write", error))
+        put.map(drop).map_err(|error| lost("write", &error))
     }
 
     /// Tells how many bytes there are.
@@ -105,7 +108,7 @@ impl Objects {
         match self.store.head(&self.path(key)).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(lost("look", error)),
+            Err(error) => Err(lost("look", &error)),
         }
     }
 
@@ -137,7 +140,7 @@ impl Objects {
                 {
                     kept.check_length(found)?;
                 }
-                return Err(lost("read", error));
+                return Err(lost("read", &error));
             }
         };
         kept.check_length(got.meta.size)?;
@@ -150,7 +153,7 @@ impl Objects {
                 }
                 loop {
                     let piece = match pieces.next().await {
-                        Some(piece) => piece.map_err(|error| lost("read", error))?,
+                        Some(piece) => piece.map_err(|error| lost("read", &error))?,
                         None => return Err(kept.damaged("it ends too early".to_owned())),
                     };
                     let count = u64::try_from(piece.len()).unwrap_or(u64::MAX);
@@ -166,21 +169,50 @@ impl Objects {
         )
     }
 
+    /// Asks for something that is not there: who is refused hears of it here first.
+    pub(crate) async fn look(&self) -> Result<(), StoreError> {
+        let nothing = self.prefix.clone().join("sha256").join("nothing");
+        match self.store.get(&nothing).await {
+            Ok(_) => Ok(()),
+            Err(error @ Error::NotFound { .. }) if reason(&error).contains("NoSuchBucket") => {
+                Err(lost("find the bucket", &error))
+            }
+            Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(lost("look", &error)),
+        }
+    }
+
     /// Removes what is there.
     pub(crate) async fn delete(&self, key: Key) -> Result<(), StoreError> {
         match self.store.delete(&self.path(key)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(lost("remove", error)),
+            Err(error) => Err(lost("remove", &error)),
         }
     }
 }
 
 /// What the service refuses by name stays refused; everything else may work again later.
-fn lost(doing: &'static str, error: Error) -> StoreError {
+fn lost(doing: &'static str, error: &Error) -> StoreError {
+    let source = reason(error);
     match error {
-        Error::Generic { .. } => away(doing, error),
-        refused => failed(doing, refused),
+        Error::Generic { .. } => away(doing, source),
+        _ => failed(doing, source),
     }
+}
+
+/// An error with its causes, each said once: most repeat those below them, with all that a service
+/// answered.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut below = error.source();
+    while let Some(cause) = below {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        below = cause.source();
+    }
+    bounded::text::head(&text, REASON).to_owned()
 }
 
 fn away(

@@ -57,6 +57,14 @@ impl Store {
         })
     }
 
+    /// Tells whether the place of the artifacts can be used, as far as looking can tell.
+    ///
+    /// # Errors
+    /// It cannot, and this says why.
+    pub async fn check_place(&self) -> Result<(), StoreError> {
+        self.inner.place.look().await
+    }
+
     /// Tells what is known of a digest, released or not.
     ///
     /// # Errors

@@ -306,3 +306,56 @@ async fn a_registry_that_is_opened_again_finds_what_it_kept() {
     assert_eq!(Bytes::from(part), package.bytes.slice(3..9));
     service.check();
 }
+
+#[tokio::test]
+async fn a_look_tells_what_is_wrong_with_a_bucket_before_anything_is_written() {
+    let scene = Scene::new().await;
+    scene.store.check_place().await.unwrap();
+    for (status, code) in [(404, "NoSuchBucket"), (403, "InvalidAccessKeyId")] {
+        scene.service.next(Method::GET, Act::Refuse(status, code));
+        let error = scene.store.check_place().await.unwrap_err();
+        told(&error, code);
+        let text = bounded::text::with_causes(&error);
+        assert_eq!(text.matches(code).count(), 1, "{text}");
+    }
+    scene.service.check();
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let scene = Scene::with(|s3| s3.endpoint = Some(endpoint)).await;
+    let error = scene.store.check_place().await.unwrap_err();
+    passes(&error, "Connection refused");
+}
+
+#[tokio::test]
+async fn names_that_could_change_an_address_are_refused() {
+    let service = Service::start().await;
+    let open = |change: fn(&mut S3)| {
+        let (root, mut s3) = (Root::new(), service.s3());
+        change(&mut s3);
+        let place = ArtifactPlace::S3(Box::new(s3));
+        Store::open(&root.path(), place, Limits::default()).map(drop)
+    };
+    assert!(open(|_| ()).is_ok());
+    assert!(open(|s3| s3.bucket = "Old.bucket_1".to_owned()).is_ok());
+    assert!(open(|s3| s3.prefix = None).is_ok());
+    type Change = fn(&mut S3);
+    let bad: [(&str, Change); 9] = [
+        ("bucket", |s3| s3.bucket = String::new()),
+        ("bucket", |s3| s3.bucket = "..".to_owned()),
+        ("bucket", |s3| s3.bucket = "plug ins".to_owned()),
+        ("bucket", |s3| s3.bucket = "a/../b".to_owned()),
+        ("bucket", |s3| s3.bucket = "a?x".to_owned()),
+        ("region", |s3| s3.region = "example.com/".to_owned()),
+        ("region", |s3| s3.region = String::new()),
+        ("prefix", |s3| s3.prefix = Some("a//b".to_owned())),
+        ("prefix", |s3| s3.prefix = Some("a/../b".to_owned())),
+    ];
+    for (what, change) in bad {
+        let error = open(change).unwrap_err();
+        assert!(
+            error.to_string().starts_with(&format!("`{what}` ")),
+            "{error}"
+        );
+    }
+}
