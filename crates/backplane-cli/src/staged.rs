@@ -64,6 +64,19 @@ impl Target {
         Ok(())
     }
 
+    /// Says why the directory did not get its name.
+    fn unnamed(&self, error: std::io::Error) -> CliError {
+        match error.kind() {
+            ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory => {
+                self.taken("is there meanwhile")
+            }
+            ErrorKind::ResourceBusy => {
+                self.taken("is where a file system is mounted, and cannot be replaced")
+            }
+            _ => CliError::operation(error),
+        }
+    }
+
     fn taken(&self, how: &str) -> CliError {
         CliError::usage(format!("`{}` {how}", self.named.display()))
             .hint("name a directory that is not there; nothing was changed")
@@ -90,12 +103,7 @@ impl Target {
         let opened = fs_err::File::open(tree).map_err(CliError::operation)?;
         rustix::fs::syncfs(&opened)
             .map_err(|errno| CliError::operation(errno).because("cannot write to the disk"))?;
-        fs_err::rename(tree, &self.place).map_err(|error| match error.kind() {
-            ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory => {
-                self.taken("is there meanwhile")
-            }
-            _ => CliError::operation(error),
-        })?;
+        fs_err::rename(tree, &self.place).map_err(|error| self.unnamed(error))?;
         fs_err::File::open(&self.parent)
             .and_then(|parent| parent.sync_all())
             .map_err(CliError::operation)
@@ -235,6 +243,18 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+
+    #[test]
+    fn a_place_that_cannot_be_replaced_is_said_with_a_hint() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = Target::find(&parent.path().join("out")).unwrap();
+        let told = |errno: rustix::io::Errno| target.unnamed(errno.into());
+        let busy = told(rustix::io::Errno::BUSY);
+        assert!(busy.messages()[0].contains("is where a file system is mounted"));
+        assert_eq!(busy.hints().len(), 1);
+        assert!(told(rustix::io::Errno::NOTEMPTY).messages()[0].contains("is there meanwhile"));
+        assert!(told(rustix::io::Errno::NOSPC).hints().is_empty());
+    }
 
     #[test]
     fn a_stage_that_was_moved_away_is_not_made_again() {
