@@ -68,6 +68,14 @@ impl FromStr for PluginName {
     }
 }
 
+impl PluginName {
+    /// Returns what looks like a release where a plugin was to be named. A plugin may have such a name.
+    pub(crate) fn lone_release(&self) -> Option<&str> {
+        let lone = self.at.is_none() && self.plugin.parse::<ReleaseId>().is_ok();
+        lone.then_some(self.plugin.as_str())
+    }
+}
+
 impl fmt::Display for PluginName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.at {
@@ -145,11 +153,16 @@ pub(crate) fn refused(text: &str, error: NameError) -> CliError {
         ),
         NameError::Plugin => refused
             .hint("`backplane catalog` lists the plugins; a folder or file needs `./` before it"),
-        NameError::Channel => refused.hint("for instance `NAME@stable` or `NAME@beta`"),
+        NameError::Channel => refused.hint("for instance `stable` or `beta`"),
         NameError::Release => {
             refused.hint("`backplane releases NAME` lists the releases of a plugin")
         }
     }
+}
+
+/// Says how a release is named that stands without its plugin.
+pub(crate) fn lone_release_hint(id: &str) -> String {
+    format!("a release is named `NAME@{id}`; `backplane resolve --release {id}` shows its plugin")
 }
 
 /// Tells whether a text is a path: only so can it be told from a name.

@@ -143,6 +143,12 @@ impl Registry {
             }
             None => CliError::new(kind, message),
         };
+        let error = match refusal.code() {
+            RefusalCode::ReleaseYanked => {
+                error.hint("`backplane yank NAME@RELEASE --undo` takes that back")
+            }
+            _ => error,
+        };
         self.with_credentials_hint(error, refusal.status())
     }
 
@@ -152,6 +158,7 @@ impl Registry {
             Some(place) => format!("the token is from {}", place.words()),
         };
         match status {
+            401 if self.settings.token == Some(TokenPlace::Input) => error.hint(from),
             401 => error.hint(format!(
                 "{from}; `backplane login --registry {} --token-stdin` keeps one",
                 self.settings.registry
@@ -186,7 +193,8 @@ impl Settings {
     /// Reads the token, if there is one for the registry.
     pub(crate) fn token(&self) -> Result<Option<Token>, CliError> {
         let text = match &self.token {
-            None => return Ok(None),
+            // What was read from standard input is in the hands of who read it.
+            None | Some(TokenPlace::Input) => return Ok(None),
             Some(TokenPlace::File(path)) => Secret::from_file(path),
             Some(TokenPlace::Variable(name)) => Secret::from_env(name),
             Some(TokenPlace::Credentials(path)) => {
@@ -218,6 +226,7 @@ impl TokenPlace {
             Self::File(path) => format!("file `{}`", path.display()),
             Self::Variable(name) => format!("variable `{name}`"),
             Self::Credentials(path) => format!("the credentials in `{}`", path.display()),
+            Self::Input => "standard input".to_owned(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Releases: which one is meant, and how one is shown.
 
 use backplane_client::{ClientError, Object, Selection};
-use cli_shell::{CliError, Ui, layout, visible};
+use cli_shell::{CliError, ErrorKind, Ui, layout, visible};
 
-use crate::name::{At, PluginName, STABLE};
+use crate::name::{At, PluginName, STABLE, lone_release_hint};
 use crate::registry::Registry;
 use crate::wire;
 
@@ -26,7 +26,11 @@ pub(crate) fn resolve(registry: &Registry, name: &PluginName) -> Result<Object, 
             format!("release `{release}` of plugin `{plugin}`"),
         ),
     };
-    let release = found(registry, &selection, &what)?;
+    let release =
+        found(registry, &selection, &what).map_err(|error| match name.lone_release() {
+            Some(id) if error.kind() == ErrorKind::No => error.hint(lone_release_hint(id)),
+            _ => error,
+        })?;
     let of = wire::text(&release, "plugin_id")?;
     if of != plugin {
         let of = visible(of);

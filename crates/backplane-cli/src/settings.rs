@@ -48,6 +48,8 @@ pub(crate) enum TokenPlace {
     Variable(&'static str),
     /// Beside the URL in the credentials.
     Credentials(PathBuf),
+    /// What was just read from standard input, to be kept.
+    Input,
 }
 
 /// What one layer says.

@@ -19,7 +19,8 @@ use crate::serve::Registry;
 /// Arguments of `backplane serve`; how much is logged is the program's `--verbose` or `--quiet`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeArgs {
-    /// The folder of the registry: its database, its artifacts, the administrator's token
+    /// The folder of the registry: its database, its artifacts, the administrator's token; needed to
+    /// serve
     #[arg(
         long,
         value_name = "DIR",
@@ -30,7 +31,7 @@ pub struct ServeArgs {
     /// The configuration file (TOML)
     #[arg(long, value_name = "FILE", conflicts_with = "check_config")]
     pub config: Option<PathBuf>,
-    /// Where to listen, as `host:port`
+    /// Where to listen, as `host:port` [default: that of the file, or 127.0.0.1:8790]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "check_config")]
     pub listen: Option<Listen>,
     /// Judge a configuration file alone and exit: 0 if it is good, 2 if not

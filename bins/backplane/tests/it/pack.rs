@@ -80,7 +80,7 @@ fn a_rejected_package_is_not_packed() {
     let ran = bed.line("pack bad -o x.tar.gz").expect(1);
     assert_eq!(ran.out, "");
     let ran = ran.says("plugin.json: ").says("(schema_missing)");
-    ran.says("error: `bad` is rejected, and nothing is written\nhint: `backplane inspect bad`");
+    ran.says("error: `bad` is rejected, and not packed\nhint: `backplane inspect bad`");
     bed.line("pack bad -o y.tar.gz --follow-links")
         .expect(1)
         .says("(schema_missing)");

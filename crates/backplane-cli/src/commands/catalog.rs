@@ -11,6 +11,9 @@ use crate::registry::Registry;
 use crate::settings::RemoteArgs;
 use crate::wire;
 
+/// The longest text to search for, in characters.
+const LONGEST: usize = 200;
+
 /// Arguments of `backplane catalog`.
 #[derive(Debug, Clone, Args)]
 pub struct CatalogArgs {
@@ -24,6 +27,7 @@ pub struct CatalogArgs {
 }
 
 pub(crate) fn run(args: &CatalogArgs, ui: &Ui) -> Result<ExitCode, CliError> {
+    args.query.as_deref().map_or(Ok(()), check)?;
     let registry = Registry::open(&args.remote, ui)?;
     let page = |cursor, count| {
         registry.client().catalog_call(&CatalogPage {
@@ -48,6 +52,18 @@ pub(crate) fn run(args: &CatalogArgs, ui: &Ui) -> Result<ExitCode, CliError> {
         ui.hint("there are more: `--all` shows them, `--limit N` some");
     }
     Ok(exit::ok())
+}
+
+/// Refuses what a registry would, whose reasons for a request that only reads are not heard.
+fn check(query: &str) -> Result<(), CliError> {
+    let fits = (1..=LONGEST).contains(&query.chars().count());
+    if fits && !query.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "what is searched for must be 1 to {LONGEST} characters, none of them a control character"
+    ))
+    .hint("without it all plugins are listed"))
 }
 
 fn show(entry: &Object, ui: &Ui) -> Result<(), CliError> {

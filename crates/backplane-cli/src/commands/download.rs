@@ -26,7 +26,8 @@ pub struct DownloadArgs {
     /// A plugin, perhaps at a channel or a release, or the digest of an artifact
     #[arg(value_name = "NAME|DIGEST")]
     what: String,
-    /// The file to write [default: the name and the first digits of the digest]
+    /// The file to write, `FILE.part` until it is whole [default: the name and the first digits of the
+    /// digest]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write the receipt beside the artifact into this file
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &DownloadArgs, ui: &Ui) -> Result<ExitCode, CliError> {
         None => PathBuf::from(format!("{usual}-{}.tar.gz", short(&digest))),
     };
     for file in [Some(&file), args.receipt.as_ref()].into_iter().flatten() {
+        refuse_stdout(file)?;
         safe_fs::writable_target(file).map_err(CliError::operation)?;
     }
     let download = fetch(&registry, &digest, &file, ui)?;
@@ -95,6 +97,17 @@ pub(crate) fn run(args: &DownloadArgs, ui: &Ui) -> Result<ExitCode, CliError> {
         Format::Human => ui.data(format!("{}  {digest}", file.display()))?,
     }
     Ok(exit::ok())
+}
+
+/// Elsewhere `-` is standard output. What is downloaded is checked, and kept only then.
+fn refuse_stdout(file: &Path) -> Result<(), CliError> {
+    if file != Path::new("-") {
+        return Ok(());
+    }
+    Err(
+        CliError::usage("a download goes into a file, not to standard output")
+            .hint("name a file; one that is called `-` is `./-`"),
+    )
 }
 
 fn wanted(text: &str) -> Result<Wanted, CliError> {

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::credentials::Credentials;
 use crate::registry::Registry;
-use crate::settings::{Places, RemoteArgs, Settings};
+use crate::settings::{Places, RemoteArgs, Settings, TokenPlace};
 use crate::wire;
 
 /// The longest token with its line feed.
@@ -30,12 +30,16 @@ pub struct LoginArgs {
 }
 
 pub(crate) fn run(args: &LoginArgs, ui: &Ui) -> Result<ExitCode, CliError> {
-    let settings = Settings::load(&args.remote)?;
+    let mut settings = Settings::load(&args.remote)?;
     let path = Places::find()?.credentials.ok_or_else(|| {
         CliError::config("there is no home to keep a token in")
             .hint("set `HOME` or `XDG_CONFIG_HOME`, or use `--token-file` with each command")
     })?;
     let text = token_text(args)?;
+    if args.token_stdin {
+        // Not the one that variables or files name: that one is not sent.
+        settings.token = Some(TokenPlace::Input);
+    }
     let token = Token::new(text.as_str()).map_err(CliError::config)?;
     let url = settings.registry.clone();
     let known = match args.no_check {

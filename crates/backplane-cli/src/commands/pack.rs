@@ -159,7 +159,7 @@ fn rejected(directory: &Path, found: &[Diagnostic], ui: &Ui) -> CliError {
     words::say(found, ui);
     let word = safe_fs::shell_word(directory);
     CliError::no(format!(
-        "`{}` is rejected, and nothing is written",
+        "`{}` is rejected, and not packed",
         directory.display()
     ))
     .hint(format!("`backplane inspect {word}` shows the package"))

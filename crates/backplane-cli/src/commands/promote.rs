@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use backplane_client::{Json, Method, Object, RequestPath};
 use clap::Args;
-use cli_shell::{CliError, Ui, exit};
+use cli_shell::{CliError, ErrorKind, Ui, exit};
 
 use crate::name::{self, ChannelName, NameError, PluginName, ReleaseId};
 use crate::registry::Registry;
@@ -57,10 +57,14 @@ pub(crate) fn run(args: &PromoteArgs, ui: &Ui) -> Result<ExitCode, CliError> {
     let changed = registry
         .ask(call.map(backplane_client::Call::asking_why))
         .map_err(|error| match args.expect {
-            Some(_) if error.kind() == cli_shell::ErrorKind::No => error.hint(format!(
+            Some(_) if error.kind() == ErrorKind::No => error.hint(format!(
                 "`backplane resolve {}@{}` shows where it points",
                 name.plugin,
                 channel.as_str()
+            )),
+            None if error.kind() == ErrorKind::No => error.hint(format!(
+                "`backplane releases {}` lists the releases of the plugin",
+                name.plugin
             )),
             _ => error,
         })?;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use backplane_client::{Call, Json, MAX_RECEIPT_BYTES, Method, Object, ReleasesPage};
 use clap::Args;
-use cli_shell::{CliError, Format, Ui, exit, layout, visible};
+use cli_shell::{CliError, ErrorKind, Format, Ui, exit, layout, visible};
 use digest_text::Sha256Text;
 use serde::Serialize;
 
@@ -150,9 +150,15 @@ fn release(registry: &Registry, digest: &str, channel: Option<&str>) -> Result<O
     let client = registry.client();
     let call = client.request_call(Method::Post, "/releases", Some(&Json::Object(body)));
     let released = registry.ask(call.map(Call::asking_why)).map_err(|error| {
-        error
-            .because("the artifact is there, but it was not released")
-            .hint("the same command again is safe: what is there already stays as it is")
+        let refused = error.kind() == ErrorKind::No;
+        let error = error.because("the artifact is there, but it was not released");
+        match refused {
+            // It would be refused again.
+            true => error,
+            false => {
+                error.hint("the same command again is safe: what is there already stays as it is")
+            }
+        }
     })?;
     let of = wire::text(&released, "artifact_digest")?;
     if of == digest {
@@ -188,7 +194,7 @@ fn tell_of_same_version(registry: &Registry, artifact: &Artifact, ui: &Ui) {
         {
             let id = wire::shown(other, "release_id").unwrap_or_default();
             let version = visible(version);
-            ui.warn(format!("version `{version}` exists with other bytes, as release `{id}`; this becomes a release of its own"));
+            ui.warn(format!("version `{version}` exists with other bytes, as release `{id}`; each of the two is a release of its own"));
             return;
         }
         match wire::shown(&answer, "next_cursor") {

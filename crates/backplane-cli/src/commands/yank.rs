@@ -6,7 +6,7 @@ use backplane_client::{Call, Json, Method, Object};
 use clap::Args;
 use cli_shell::{CliError, Ui, exit};
 
-use crate::name::{self, At, PluginName};
+use crate::name::{self, At, PluginName, lone_release_hint};
 use crate::registry::Registry;
 use crate::release;
 use crate::settings::RemoteArgs;
@@ -32,10 +32,13 @@ pub(crate) fn run(args: &YankArgs, ui: &Ui) -> Result<ExitCode, CliError> {
     let name: PluginName = text.parse().map_err(|error| name::refused(text, error))?;
     let Some(At::Release(id)) = &name.at else {
         let error = CliError::usage(format!("`{text}` does not name one release"));
-        return Err(error.hint(format!(
-            "`backplane releases {}` lists them; then `NAME@r-…`",
-            name.plugin
-        )));
+        return Err(match name.lone_release() {
+            Some(id) => error.hint(lone_release_hint(id)),
+            None => error.hint(format!(
+                "`backplane releases {}` lists them; then `NAME@r-…`",
+                name.plugin
+            )),
+        });
     };
     let registry = Registry::open(&args.remote, ui)?;
     // The registry takes the release alone: that it is one of this plugin is found out first.

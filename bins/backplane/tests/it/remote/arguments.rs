@@ -30,6 +30,49 @@ fn wrong_arguments_get_a_clear_line_and_a_hint(command: &str, lines: &[&str]) {
 }
 
 #[test]
+fn a_text_to_search_for_that_no_registry_takes_is_refused_unsent() {
+    let bed = Bed::with_package();
+    let long = "a".repeat(201);
+    for query in ["", "a\tb", &long] {
+        let mut command = bed.program(&["catalog", query, "--registry", "http://127.0.0.1:1"]);
+        crate::bed::ran(&mut command).expect(2).says("1 to 200");
+    }
+    let longest = "é".repeat(200);
+    let mut command = bed.program(&["catalog", &longest, "--registry", "http://127.0.0.1:1"]);
+    crate::bed::ran(&mut command)
+        .expect(2)
+        .says("is it running?");
+}
+
+#[test]
+fn a_download_does_not_go_to_standard_output() {
+    let bed = Bed::with_package();
+    let digest = format!("sha256:{}", "0".repeat(64));
+    for option in ["-o -", "--receipt -"] {
+        let line = format!("download {digest} {option} {NOWHERE}");
+        bed.line(&line).expect(2).says("`./-`");
+    }
+    let line = format!("download {digest} -o ./- {NOWHERE}");
+    bed.line(&line).expect(2).says("is it running?");
+}
+
+#[test]
+fn a_channel_and_a_lone_release_get_the_hint_that_is_theirs() {
+    let bed = Bed::with_package();
+    let release = format!("r-{}", "0".repeat(32));
+    for line in [
+        "publish notes --channel Stable".to_owned(),
+        format!("promote a {release} --channel Stable"),
+        "resolve a@Stable".to_owned(),
+    ] {
+        bed.line(&line).expect(2).says("for instance `stable`");
+    }
+    bed.line(&format!("yank {release}"))
+        .expect(2)
+        .says(&format!("resolve --release {release}"));
+}
+
+#[test]
 fn two_tokens_at_a_time_and_a_registry_that_does_not_answer_are_said() {
     let bed = Bed::with_package();
     let mut command = bed.program(&["catalog"]);

@@ -33,9 +33,16 @@ fn a_token_is_checked_kept_privately_and_used() {
     let place = Place::plain();
     let url = place.url();
     let login = ["login", "--registry", &url, "--token-stdin"];
-    with_home(&place, &login, "unknown-token-0123456789\n")
+    let unknown = with_home(&place, &login, "unknown-token-0123456789\n")
         .expect(2)
+        .says("does not know the token")
+        .says("the token is from standard input")
         .says("nothing was kept");
+    assert!(
+        !unknown.err.contains("no token was sent"),
+        "{}",
+        unknown.err
+    );
     assert!(!place.bed.path(FILE).exists());
     let known = with_home(&place, &login, &format!("{PUBLISH}\n")).expect(0);
     assert!(known.out.contains("ci"), "{}", known.out);
@@ -47,6 +54,10 @@ fn a_token_is_checked_kept_privately_and_used() {
     with_home(&place, &["catalog", "--registry", &other], "")
         .expect(2)
         .says("no token was sent");
+    // One that is kept already is not the one that was refused.
+    with_home(&place, &login, "unknown-token-0123456789\n")
+        .expect(2)
+        .says("from standard input");
     for mode in [0o644, 0o640, 0o604] {
         place.bed.mode(FILE, mode);
         with_home(&place, &["catalog", "--registry", &url], "")

@@ -109,13 +109,25 @@ fn a_channel_is_moved_and_a_yanked_release_is_met_with_its_reason() {
         .line("reader", "download acme-notes")
         .expect(1)
         .says("yanked");
+    let alone = place.line("reader", &format!("resolve {second}"));
+    alone.expect(1).says(&format!("`NAME@{second}`"));
     let locked = format!("download acme-notes@{second} -o locked.tar.gz");
     place.line("reader", &locked).expect(0).says("broken");
-    promote(&second, "").expect(1).says("release_yanked");
-    place
+    promote(&second, "")
+        .expect(1)
+        .says("release_yanked")
+        .says("--undo");
+    let again = place
         .line("ci", "publish ./notes")
         .expect(1)
-        .says("release_yanked");
+        .says("release_yanked")
+        .says("--undo");
+    assert!(!again.err.contains("again is safe"), "{}", again.err);
+    let other = format!("promote other {first} --channel stable");
+    place
+        .line("operator", &other)
+        .expect(1)
+        .says("`backplane releases other`");
     yank("--undo").expect(0);
     place.line("reader", "resolve acme-notes").expect(0);
     let unknown = format!("resolve acme-notes@r-{}", "0".repeat(32));
@@ -155,7 +167,8 @@ fn a_dry_run_and_a_rejected_package_send_nothing() {
     place
         .line("ci", "publish ./bad")
         .expect(1)
-        .says("name_missing");
+        .says("name_missing")
+        .says("and not packed");
     std::os::unix::fs::symlink("plugin.json", place.bed.path("notes/link")).unwrap();
     place
         .line("ci", "publish ./notes")
