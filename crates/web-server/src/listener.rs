@@ -47,7 +47,7 @@ pub struct Serving {
     pub tls: Option<Arc<ServerTls>>,
     /// How long a peer may take.
     pub deadlines: Deadlines,
-    /// How many connections are served at once.
+    /// How many connections are served at once, if there are twice as many descriptors.
     pub connections: usize,
     /// How many are open.
     pub open: Gauge,
@@ -58,7 +58,9 @@ pub struct Serving {
 /// Accepts until the server stops.
 pub async fn accept(listener: TcpListener, serving: Serving) {
     let room = Room {
-        permits: Arc::new(Semaphore::new(serving.connections)),
+        permits: Arc::new(Semaphore::new(
+            serving.connections.min(socket::affordable()),
+        )),
         crowd: Crowd::default(),
     };
     loop {

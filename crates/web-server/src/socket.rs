@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
+use rustix::process::{Resource, getrlimit};
 
 /// Unanswered silence after which the kernel starts to probe.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
@@ -40,6 +41,18 @@ pub(crate) fn prepare(socket: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
+/// How many connections there may be with the descriptors of this process: half of them, so that
+/// what is served can open its files while a crowd is connected.
+pub(crate) fn affordable() -> usize {
+    half(getrlimit(Resource::Nofile).current)
+}
+
+fn half(descriptors: Option<u64>) -> usize {
+    descriptors.map_or(usize::MAX, |all| {
+        usize::try_from(all / 2).unwrap_or(usize::MAX).max(1)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +69,18 @@ mod tests {
             .map(|_| std::net::TcpStream::connect_timeout(&address, Duration::from_secs(10)))
             .collect();
         assert!(waiting.iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn connections_leave_descriptors_for_what_they_are_for() {
+        for (descriptors, connections) in [
+            (None, usize::MAX),
+            (Some(16_384), 8_192),
+            (Some(64), 32),
+            (Some(0), 1),
+        ] {
+            assert_eq!(half(descriptors), connections);
+        }
     }
 
     #[tokio::test]
