@@ -99,18 +99,20 @@ impl Registry {
                 CliError::usage(error)
             }
             ClientError::Address(_) | ClientError::Header(_) => CliError::config(error),
-            ClientError::Answer(_) => CliError::operation(error).hint(format!(
-                "is `{}` a registry of plugins? `curl URL/healthz` tells",
-                self.settings.registry
-            )),
+            ClientError::Answer(_) => CliError::operation(error).hint(self.no_registry_hint()),
             error => CliError::operation(error),
         }
+    }
+
+    fn no_registry_hint(&self) -> String {
+        let registry = &self.settings.registry;
+        format!("is `{registry}` a registry of plugins? `curl {registry}/healthz` tells")
     }
 
     fn status(&self, status: u16) -> CliError {
         let registry = &self.settings.registry;
         let kind = match status {
-            404 | 409 | 410 | 413 | 422 => ErrorKind::No,
+            409 | 410 | 413 | 422 => ErrorKind::No,
             401 | 403 => ErrorKind::Config,
             _ => ErrorKind::Operation,
         };
@@ -118,11 +120,15 @@ impl Registry {
             401 if self.settings.token.is_none() => format!("`{registry}` wants a token"),
             401 => format!("`{registry}` does not know the token"),
             403 => format!("`{registry}` does not allow this to the token"),
-            404 => format!("`{registry}` has no such thing (status 404)"),
             410 => "the release is yanked (status 410)".to_owned(),
             status => format!("`{registry}` answered with status {status}"),
         };
-        self.with_credentials_hint(CliError::new(kind, message), status)
+        let error = match status {
+            // Whoever asks for what may be missing says so itself: here the route is not there.
+            404 => CliError::new(kind, message).hint(self.no_registry_hint()),
+            _ => CliError::new(kind, message),
+        };
+        self.with_credentials_hint(error, status)
     }
 
     fn refusal(&self, refusal: &Refusal) -> CliError {

@@ -122,3 +122,29 @@ fn what_a_hostile_server_says_reaches_the_terminal_visible_and_without_the_token
     assert!(!second.err.contains("canary-token-31"), "{}", second.err);
     server.join().unwrap();
 }
+
+#[test]
+fn a_server_that_is_no_registry_is_no_answer() {
+    let bed = Bed::with_package();
+    bed.write("t.token", "canary-token-31\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let lines = ["catalog", "login --token-file t.token"];
+    let server = std::thread::spawn(move || {
+        for _ in lines {
+            let (mut stream, _) = listener.accept().unwrap();
+            head(&mut stream);
+            let none = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            stream.write_all(none.as_bytes()).unwrap();
+        }
+    });
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut command = bed.program(&words);
+        command.env("BACKPLANE_URL", &url);
+        command.env("HOME", bed.path("home"));
+        let hint = format!("`curl {url}/healthz` tells");
+        ran(&mut command).expect(2).says(&hint);
+    }
+    server.join().unwrap();
+}
