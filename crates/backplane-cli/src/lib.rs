@@ -36,15 +36,16 @@ Environment:
 
 Files:
   $XDG_CONFIG_HOME/backplane/config.toml, /etc/backplane/config.toml
-                        `registry`, `token_file`, `ca_file`, `allow_plain_http`
+                        `registry`, `token_file`, `ca_file`,
+                        `allow_plain_http`
   $XDG_CONFIG_HOME/backplane/credentials.toml
                         The tokens that `backplane login` keeps
 
 Exit codes:
   0  success, or the answer is yes
   1  the work was done and the answer is no: a package is rejected, two
-     packages differ, nothing of that name is there, a release is yanked, a
-     registry refuses what is published
+     packages differ, nothing of that name is there, a release is yanked,
+     a registry refuses what is published
   2  usage, configuration or the operation failed";
 
 /// Inspects, packs, publishes, serves and fetches Agent Plugins packages.
@@ -97,6 +98,14 @@ mod tests {
         let mut seen = 0;
         examine(&mut command, &mut seen);
         assert!(seen > 1, "{seen}");
+    }
+
+    #[test]
+    fn what_stands_below_the_help_fits_a_page_of_the_manual() {
+        // Such a page indents it by 7 columns.
+        for line in ABOUT_EXITS.lines() {
+            assert!(line.chars().count() <= 73, "{line}");
+        }
     }
 
     fn examine(command: &mut clap::Command, seen: &mut usize) {
