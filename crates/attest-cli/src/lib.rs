@@ -32,16 +32,16 @@ pub use commands::Commands;
 
 const ABOUT_VARIABLES: &str = "\
 Environment:
-  ATTEST_KEYS_DIR   Folder of the private keys; a relative one is below the
-                    workspace [default: .attest/keys]
-  ATTEST_STATE_DIR  Folder of receipts, cache and ledger, as `--state-dir`
-                    [default: .attest]
+  ATTEST_KEYS_DIR   Folder of the private keys; a relative one is below
+                    the workspace [default: .attest/keys]
+  ATTEST_STATE_DIR  Folder of receipts, cache and ledger, as
+                    `--state-dir` [default: .attest]
   NO_COLOR          No colours
 
 Exit codes:
   0  success, or the answer is yes
-  1  the work was done and the answer is no: a step failed, a receipt does
-     not verify
+  1  the work was done and the answer is no: a step failed, a receipt
+     does not verify
   2  usage, configuration or the operation failed
 `run --wrap` ends with the code of the command that it wraps.";
 
@@ -99,6 +99,14 @@ mod tests {
         let mut seen = 0;
         examine(&mut command, &mut seen);
         assert!(seen > 10, "{seen}");
+    }
+
+    #[test]
+    fn what_stands_below_the_help_fits_a_page_of_the_manual() {
+        // Such a page indents it by 7 columns.
+        for line in ABOUT_VARIABLES.lines() {
+            assert!(line.chars().count() <= 73, "{line}");
+        }
     }
 
     fn examine(command: &mut clap::Command, seen: &mut usize) {
