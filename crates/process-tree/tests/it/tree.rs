@@ -139,7 +139,12 @@ async fn cancel_reaches_children_in_other_sessions() {
     let exit = child.cancel(Ladder::KILL).await;
     assert!(since.elapsed() < Duration::from_secs(2));
     assert_eq!(exit.status, Status::Signal(9));
-    assert_eq!(exit.leftovers, Outlived::Killed(2));
+    // The one that only started the second may not have ended yet.
+    assert!(
+        matches!(exit.leftovers, Outlived::Killed(2 | 3)),
+        "{:?}",
+        exit.leftovers
+    );
     assert!(pids.into_iter().all(|pid| !runs(pid)));
 }
 
