@@ -1,16 +1,13 @@
-//! The one thread that writes.
-//!
-//! It takes what waits, runs each operation so that it is whole or absent, commits them together and
-//! answers then. While a commit waits for the disk the next operations gather, so that the number
-//! of commits falls as the load rises.
+//! The one thread that writes: each operation whole or absent, many in one commit.
 
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use forge_domain::JobId;
 use rusqlite::Connection;
+use sqlite_batch::{Operation, serve};
 use tokio::sync::oneshot;
 
 use super::checkpoint::Pressure;
@@ -26,6 +23,7 @@ const BATCH: usize = 512;
 pub(super) struct Session {
     connection: Connection,
     memory: RefCell<Memory>,
+    pressure: Option<Arc<Pressure>>,
 }
 
 impl Session {
@@ -33,6 +31,7 @@ impl Session {
         Self {
             connection,
             memory: RefCell::default(),
+            pressure: None,
         }
     }
 
@@ -85,24 +84,27 @@ impl Session {
         doing: &'static str,
         operation: impl FnOnce(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let sql = |sql: &str| -> Result<(), StoreError> {
-            self.connection.prepare_cached(sql)?.execute([])?;
-            Ok(())
-        };
-        let outcome = sql("SAVEPOINT operation").and_then(|()| {
-            let outcome = operation(self);
-            if outcome.is_err() && !self.connection.is_autocommit() {
-                sql("ROLLBACK TO operation")?;
-            }
-            if !self.connection.is_autocommit() {
-                sql("RELEASE operation")?;
-            }
-            outcome
-        });
+        let outcome = sqlite_batch::savepoint(&self.connection, || operation(self));
         if outcome.is_err() {
             self.memory().forget();
         }
         outcome.map_err(|error| error.while_doing(doing))
+    }
+}
+
+impl sqlite_batch::Session for Session {
+    fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn lost(&self) {
+        self.memory().forget();
+    }
+
+    fn answered(&self, operations: usize) {
+        if let Some(pressure) = &self.pressure {
+            pressure.committed(&self.connection, operations);
+        }
     }
 }
 
@@ -115,27 +117,23 @@ pub(super) enum Guard {
     RefusesFirst,
 }
 
-/// Sends the answer of an operation, once it is known whether the commit went well.
-type Reply = Box<dyn FnOnce(Option<&str>) + Send>;
-/// Runs an operation; without a session it only makes the reply for a transaction that failed.
-type Operation = Box<dyn FnOnce(Option<&Session>) -> Reply + Send>;
-
 /// The handle of the thread.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Option<Sender<Operation>>,
+    queue: Option<Sender<Operation<Session>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(
-        session: Session,
+        mut session: Session,
         pressure: Option<Arc<Pressure>>,
     ) -> Result<Self, StoreError> {
+        session.pressure = pressure;
         let (queue, operations) = channel();
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || serve(&session, &operations, pressure.as_deref()))
+            .spawn(move || serve(&session, &operations, BATCH))
             .map_err(|error| StoreError::NotCommitted {
                 reason: error.to_string(),
             })?;
@@ -153,7 +151,7 @@ impl Writer {
         operation: impl FnOnce(&Session) -> Result<T, StoreError> + Send + 'static,
     ) -> Answer<T> {
         let (sender, receiver) = oneshot::channel();
-        let queued: Operation = Box::new(move |session| {
+        let queued: Operation<Session> = Box::new(move |session| {
             let outcome = match session {
                 Some(session) if guard == Guard::Savepoint => session.savepoint(doing, operation),
                 Some(session) => session.unguarded(doing, operation),
@@ -191,69 +189,6 @@ impl Drop for Writer {
             drop(thread.join());
         }
     }
-}
-
-fn serve(session: &Session, operations: &Receiver<Operation>, pressure: Option<&Pressure>) {
-    while let Ok(first) = operations.recv() {
-        let mut replies = Vec::with_capacity(BATCH);
-        let outcome = commit_batch(session, first, operations, &mut replies);
-        let failure = outcome.err().map(|error| error.to_string());
-        if let Some(reason) = &failure {
-            session.memory().forget();
-            tracing::error!(
-                reason,
-                operations = replies.len(),
-                "a transaction could not be committed"
-            );
-        }
-        let written = replies.len();
-        for reply in replies {
-            reply(failure.as_deref());
-        }
-        if let Some(pressure) = pressure {
-            pressure.committed(session.connection(), written);
-        }
-    }
-}
-
-fn commit_batch(
-    session: &Session,
-    first: Operation,
-    operations: &Receiver<Operation>,
-    replies: &mut Vec<Reply>,
-) -> Result<(), rusqlite::Error> {
-    let connection = session.connection();
-    let begun = connection
-        .prepare_cached("BEGIN IMMEDIATE")
-        .and_then(|mut begin| begin.execute([]));
-    let mut next = Some(first);
-    while let Some(operation) = next {
-        // Outside of a transaction a savepoint would commit by itself: what cannot be part of the
-        // batch does not run.
-        replies.push(operation((!connection.is_autocommit()).then_some(session)));
-        next = if replies.len() < BATCH {
-            operations.try_recv().ok()
-        } else {
-            None
-        };
-    }
-    begun?;
-    if connection.is_autocommit() {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
-            Some("the transaction was rolled back".to_owned()),
-        ));
-    }
-    let committed = connection
-        .prepare_cached("COMMIT")
-        .and_then(|mut commit| commit.execute([]));
-    if let Err(error) = committed {
-        if !connection.is_autocommit() {
-            connection.execute_batch("ROLLBACK")?;
-        }
-        return Err(error);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
-//! The one thread that writes.
-//!
-//! It takes what waits, runs each operation under a savepoint, commits them together and answers
-//! then. While a commit waits for the disk the next operations gather, so that the number of
-//! commits falls as the load rises.
+//! The one thread that writes: each operation under a savepoint, many in one commit.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use sqlite_batch::{Operation, savepoint, serve};
 use tokio::sync::oneshot;
 
 use crate::StoreError;
@@ -17,15 +14,10 @@ const BATCH: usize = 256;
 /// Most operations that wait; more are refused.
 const WAITING: usize = 1024;
 
-/// Sends the answer of an operation, once it is known whether the commit went well.
-type Reply = Box<dyn FnOnce(Option<&str>) + Send>;
-/// Runs an operation; without a connection it only makes the reply for a transaction that failed.
-type Operation = Box<dyn FnOnce(Option<&Connection>) -> Reply + Send>;
-
 /// The handle of the thread.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Option<SyncSender<Operation>>,
+    queue: Option<SyncSender<Operation<Connection>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -34,7 +26,7 @@ impl Writer {
         let (queue, operations) = sync_channel(WAITING);
         let thread = std::thread::Builder::new()
             .name("registry-writer".to_owned())
-            .spawn(move || serve(&connection, &operations))
+            .spawn(move || serve(&connection, &operations, BATCH))
             .map_err(|error| StoreError::NotCommitted {
                 reason: error.to_string(),
             })?;
@@ -52,9 +44,9 @@ impl Writer {
         operation: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<oneshot::Receiver<Result<T, StoreError>>, StoreError> {
         let (sender, receiver) = oneshot::channel();
-        let queued: Operation = Box::new(move |connection| {
+        let queued: Operation<Connection> = Box::new(move |connection| {
             let outcome = match connection {
-                Some(connection) => savepoint(connection, operation),
+                Some(connection) => savepoint(connection, || operation(connection)),
                 None => Err(StoreError::Closed),
             };
             let outcome = outcome.map_err(|error| error.while_doing(doing));
@@ -91,85 +83,6 @@ impl Drop for Writer {
             drop(thread.join());
         }
     }
-}
-
-/// Runs one operation; what fails leaves nothing behind.
-fn savepoint<T>(
-    connection: &Connection,
-    operation: impl FnOnce(&Connection) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    let sql = |sql: &str| -> Result<(), StoreError> {
-        connection.prepare_cached(sql)?.execute([])?;
-        Ok(())
-    };
-    sql("SAVEPOINT operation")?;
-    let outcome = operation(connection);
-    if outcome.is_err() && !connection.is_autocommit() {
-        sql("ROLLBACK TO operation")?;
-    }
-    if !connection.is_autocommit() {
-        sql("RELEASE operation")?;
-    }
-    outcome
-}
-
-fn serve(connection: &Connection, operations: &Receiver<Operation>) {
-    while let Ok(first) = operations.recv() {
-        let mut replies = Vec::new();
-        let outcome = commit_batch(connection, first, operations, &mut replies);
-        let failure = outcome.err().map(|error| error.to_string());
-        if let Some(reason) = &failure {
-            tracing::error!(
-                reason,
-                operations = replies.len(),
-                "a transaction could not be committed"
-            );
-        }
-        for reply in replies {
-            reply(failure.as_deref());
-        }
-    }
-}
-
-fn commit_batch(
-    connection: &Connection,
-    first: Operation,
-    operations: &Receiver<Operation>,
-    replies: &mut Vec<Reply>,
-) -> Result<(), rusqlite::Error> {
-    let begun = connection
-        .prepare_cached("BEGIN IMMEDIATE")
-        .and_then(|mut begin| begin.execute([]));
-    let mut next = Some(first);
-    while let Some(operation) = next {
-        // Outside of a transaction a savepoint would commit by itself: what cannot be part of the
-        // batch does not run.
-        replies.push(operation(
-            (!connection.is_autocommit()).then_some(connection),
-        ));
-        next = if replies.len() < BATCH {
-            operations.try_recv().ok()
-        } else {
-            None
-        };
-    }
-    begun?;
-    if connection.is_autocommit() {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
-            Some("the transaction was rolled back".to_owned()),
-        ));
-    }
-    let committed = connection
-        .prepare_cached("COMMIT")
-        .and_then(|mut commit| commit.execute([]));
-    if let Err(error) = committed {
-        if !connection.is_autocommit() {
-            connection.execute_batch("ROLLBACK")?;
-        }
-        return Err(error);
-    }
-    Ok(())
 }
 
 #[cfg(test)]
