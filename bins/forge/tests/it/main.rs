@@ -30,6 +30,8 @@ mod main_job;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]
+mod package_receipt;
+#[cfg(test)]
 mod privacy;
 #[cfg(test)]
 #[path = "../../../forge-codex-plugin/tests/it/provider.rs"]
